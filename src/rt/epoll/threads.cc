@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making and joining threads.
+#include "rt/epoll/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace lakestream::rt {
+
+namespace {
+
+constexpr std::size_t pin_from_cores = 4;
+constexpr int background_nice = 10;
+
+void name_thread(const std::string& name) {
+    pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
+void pin_to_core(std::size_t core) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    // A wish: a container may forbid it.
+    sched_setaffinity(0, sizeof(set), &set);
+}
+
+}  // namespace
+
+std::size_t usable_cores() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) != 0) {
+        return std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    }
+    return std::max<std::size_t>(1, static_cast<std::size_t>(CPU_COUNT(&set)));
+}
+
+LoopThreads::LoopThreads(const Clock& clock, std::size_t count) {
+    const bool pin = usable_cores() >= pin_from_cores && count <= usable_cores();
+    for (std::size_t i = 0; i < count; ++i) {
+        loops_.push_back(std::make_unique<Loop>(clock));
+        threads_.emplace_back([loop = loops_.back().get(), i, pin] {
+            name_thread("shard-" + std::to_string(i));
+            if (pin) {
+                pin_to_core(i);
+            }
+            loop->run();
+        });
+    }
+}
+
+LoopThreads::~LoopThreads() {
+    for (const auto& loop : loops_) {
+        loop->stop();
+    }
+    for (std::thread& thread : threads_) {
+        thread.join();
+    }
+}
+
+ThreadPool::ThreadPool(std::string name, std::size_t threads, ThreadPriority priority) {
+    for (std::size_t i = 0; i < threads; ++i) {
+        threads_.emplace_back([this, name, i, priority] {
+            name_thread(name + "-" + std::to_string(i));
+            if (priority == ThreadPriority::background) {
+                setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), background_nice);
+            }
+            work_until_stopped();
+        });
+    }
+}
+
+ThreadPool::~ThreadPool() {
+    {
+        const std::scoped_lock lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) {
+        thread.join();
+    }
+}
+
+void ThreadPool::run(Work work) {
+    {
+        const std::scoped_lock lock(mutex_);
+        queue_.push_back(std::move(work));
+    }
+    wake_.notify_one();
+}
+
+void ThreadPool::work_until_stopped() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+        if (queue_.empty()) {
+            return;
+        }
+        Work work = std::move(queue_.front());
+        queue_.pop_front();
+        lock.unlock();
+        work();
+        work = nullptr;
+        lock.lock();
+    }
+}
+
+}  // namespace lakestream::rt

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of the process: one per loop, and pools for blocking and CPU-heavy work.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rt/epoll/loop.h"
+#include "rt/offload.h"
+
+namespace lakestream::rt {
+
+/// Shard loops, each on a thread of its own, pinned to a core when there are at least four.
+class LoopThreads {
+  public:
+    LoopThreads(const Clock& clock, std::size_t count);
+    LoopThreads(const LoopThreads&) = delete;
+    LoopThreads& operator=(const LoopThreads&) = delete;
+    /// Stops the loops and joins their threads; what they were asked to stop has stopped before.
+    ~LoopThreads();
+
+    Loop& operator[](std::size_t i) { return *loops_[i]; }
+    std::size_t size() const noexcept { return loops_.size(); }
+
+  private:
+    std::vector<std::unique_ptr<Loop>> loops_;
+    std::vector<std::thread> threads_;
+};
+
+enum class ThreadPriority : bool { normal, background };
+
+/// A few threads and one queue, first in, first out.
+class ThreadPool final : public Offloader {
+  public:
+    ThreadPool(std::string name, std::size_t threads, ThreadPriority priority);
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+    /// Runs what is queued, then joins.
+    ~ThreadPool() override;
+
+    void run(Work work) override;
+
+  private:
+    void work_until_stopped();
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<Work> queue_;
+    bool stopping_ = false;
+    std::vector<std::thread> threads_;
+};
+
+/// Cores this process may use, at least 1.
+std::size_t usable_cores();
+
+}  // namespace lakestream::rt
