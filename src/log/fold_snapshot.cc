@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stored form of the fold's state.
+//
+//   snapshot  = version:uint8 (1)  rules:uint32  end:int64  max_created:int64
+//               writers:uvarint  writer*  producers:uvarint  producer*  voids:uvarint  void*
+//   writer    = id:int64  last:uvarint64  date:int64  numbers:uvarint  (number:uvarint64
+//   start:int64)* producer  = id:int64  epoch:int16  seen:int64  last_entry:int64
+//               batches:uvarint  (first:int32 last:int32 offset:int64)*
+//   void      = begin:int64  end:int64
+#include "codec/reader.h"
+#include "codec/writer.h"
+#include "log/fold.h"
+
+namespace lakestream::log {
+
+namespace {
+
+constexpr std::uint8_t snapshot_version = 1;
+
+void encode_writer(codec::Writer& out, std::uint64_t id, const FoldState::Writer& writer) {
+    out.int64(static_cast<std::int64_t>(id));
+    out.uvarint64(writer.last);
+    out.int64(to_ms(writer.date));
+    out.uvarint(static_cast<std::uint32_t>(writer.recent.size()));
+    for (const FoldState::Number& number : writer.recent) {
+        out.uvarint64(number.number);
+        out.int64(number.start.v);
+    }
+}
+
+void encode_producer(codec::Writer& out, std::int64_t id, const FoldState::Producer& producer) {
+    out.int64(id);
+    out.int16(producer.epoch);
+    out.int64(to_ms(producer.seen));
+    out.int64(producer.last_entry.v);
+    out.uvarint(static_cast<std::uint32_t>(producer.batches.size()));
+    for (const FoldState::Batch& batch : producer.batches) {
+        out.int32(batch.first_sequence);
+        out.int32(batch.last_sequence);
+        out.int64(batch.offset.v);
+    }
+}
+
+void decode_writers(codec::Reader& in, FoldState& state) {
+    for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
+        const auto id = static_cast<std::uint64_t>(in.int64());
+        FoldState::Writer& writer = state.writers[id];
+        writer.last = in.uvarint64();
+        writer.date = wall_from_ms(in.int64());
+        for (std::uint32_t n = in.uvarint(); n > 0 && in.ok(); --n) {
+            const std::uint64_t number = in.uvarint64();
+            writer.recent.push_back({number, Offset(in.int64())});
+        }
+    }
+}
+
+void decode_producers(codec::Reader& in, FoldState& state) {
+    for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
+        const std::int64_t id = in.int64();
+        FoldState::Producer& producer = state.producers[id];
+        producer.epoch = in.int16();
+        producer.seen = wall_from_ms(in.int64());
+        producer.last_entry = Offset(in.int64());
+        state.recency.emplace(producer.last_entry, id);
+        const std::uint32_t batches = in.uvarint();
+        if (batches == 0) {
+            in.fail();  // a producer is known by its batches
+        }
+        for (std::uint32_t n = batches; n > 0 && in.ok(); --n) {
+            const std::int32_t first = in.int32();
+            const std::int32_t last = in.int32();
+            producer.batches.push_back({first, last, Offset(in.int64())});
+        }
+    }
+}
+
+void decode_voids(codec::Reader& in, FoldState& state) {
+    for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
+        const Offset begin(in.int64());
+        const Offset end(in.int64());
+        if (end <= begin || (!state.voids.empty() && begin < state.voids.back().end)) {
+            in.fail();
+        }
+        state.voids.push_back({begin, end});
+    }
+}
+
+}  // namespace
+
+Bytes encode_fold(const FoldState& state) {
+    codec::Writer out;
+    out.uint8(snapshot_version);
+    out.uint32(fold_rule_version);
+    out.int64(state.end.v);
+    out.int64(to_ms(state.max_created));
+    out.uvarint(static_cast<std::uint32_t>(state.writers.size()));
+    for (const auto& [id, writer] : state.writers) {
+        encode_writer(out, id, writer);
+    }
+    out.uvarint(static_cast<std::uint32_t>(state.producers.size()));
+    for (const auto& [id, producer] : state.producers) {
+        encode_producer(out, id, producer);
+    }
+    out.uvarint(static_cast<std::uint32_t>(state.voids.size()));
+    for (const OffsetRange& range : state.voids) {
+        out.int64(range.begin.v);
+        out.int64(range.end.v);
+    }
+    return out.finish().join();
+}
+
+Result<FoldState> decode_fold(const Bytes& stored) {
+    codec::Reader in(stored.span());
+    const std::uint8_t version = in.uint8();
+    const std::uint32_t rules = in.uint32();
+    if (in.ok() && (version != snapshot_version || rules != fold_rule_version)) {
+        return unsupported(
+            "fold snapshot of version {} and rules {}: this program knows version {} and rules {}; "
+            "use a newer one",
+            version,
+            rules,
+            snapshot_version,
+            fold_rule_version
+        );
+    }
+    FoldState state;
+    state.end = Offset(in.int64());
+    state.max_created = wall_from_ms(in.int64());
+    decode_writers(in, state);
+    decode_producers(in, state);
+    decode_voids(in, state);
+    if (in.remaining() > 0) {
+        in.fail();
+    }
+    LKS_TRY(in.status("fold snapshot"));
+    return state;
+}
+
+}  // namespace lakestream::log
