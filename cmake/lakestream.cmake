@@ -27,9 +27,15 @@ find_package(Threads REQUIRED)
 #
 # Library lakestream_NAME from every *.cc of the folder but *_test, *_fuzz and *_bench; the test
 # program lakestream_NAME_test, one ctest case; with LKS_FUZZ, one program per *_fuzz.cc.
+# A folder inside that has a CMakeLists.txt is a module of its own and left out.
 function(lks_module name)
     cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE" ${ARGN})
     file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+    file(GLOB_RECURSE inner CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+    foreach(list_file ${inner})
+        get_filename_component(folder ${list_file} DIRECTORY)
+        list(FILTER all EXCLUDE REGEX "^${folder}/")
+    endforeach()
     set(sources ${all})
     list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
     set(tests ${all})
