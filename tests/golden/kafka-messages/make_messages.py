@@ -71,6 +71,10 @@ class Maker:
         if kind == "string":
             length = 0 if self.plain else self.chance.choice([1, 5, 12, 40, 126, 127, 128])
             return "".join(self.chance.choice(ALPHABET) for _ in range(length))
+        if kind == "float64":
+            return 0.0 if self.plain else self.chance.choice([1.5, -1e300, 2.0**-30])
+        if kind == "uint16":
+            return 0 if self.plain else self.chance.choice([0xFFFF, self.chance.randrange(1, 0x10000)])
         half = 1 << (BITS[kind] - 1)
         return 0 if self.plain else self.chance.choice([half - 1, -half + 1, self.chance.randrange(1, half)])
 

@@ -121,6 +121,8 @@ void randomize(T& value, int version, Chance& chance) {
 }
 
 /// Changes a value to another one that its type can hold.
+template <HasFields T>
+void disturb(T& value);
 inline void disturb(bool& value) {
     value = !value;
 }
