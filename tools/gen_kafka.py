@@ -37,7 +37,7 @@ FIXED = {
 SIZED = {
     "string": ("std::string", "string"),
     "bytes": ("Bytes", "bytes"),
-    "records": ("Bytes", "bytes"),
+    "records": ("Slices", "slices"),  # of responses; those of requests are bytes
 }
 
 
@@ -101,6 +101,9 @@ class Field:
         self.type = raw["type"].removeprefix("[]")
         if self.type == "int16" and self.raw_name.endswith("ErrorCode") and not self.array:
             self.type = "error"
+        self.is_records = self.type == "records"
+        if self.is_records and not message.split(".")[0].endswith("Response"):
+            self.type = "bytes"
         self.struct = self.type[0].isupper()
         self.versions = clip(raw.get("versions", struct_versions), struct_versions)
         self.nullable = clip(raw.get("nullable", []), self.versions)
@@ -142,7 +145,7 @@ class Field:
         return f" = {number(self.default or 0, self.type)}"
 
     def null_default(self):
-        return self.type == "records" or self.has_default and self.default is None
+        return self.is_records or self.has_default and self.default is None
 
     def differs(self, value):
         """C++ test that `value` is not the default."""
@@ -310,6 +313,7 @@ def header_file(what, messages):
     lines = [BANNER.format(what=what) + "#pragma once", ""]
     lines += ["#include <cstdint>", "#include <limits>", "#include <optional>", "#include <string>", "#include <string_view>"]
     lines += ["#include <utility>", "#include <vector>", ""]
+    lines += ['#include "base/slices.h"']
     lines += ['#include "codec/kafka/gen/api_keys.h"'] if api else []
     lines += ['#include "codec/kafka/gen/errors.h"', '#include "codec/kafka/uuid.h"', '#include "codec/kafka/version_range.h"']
     lines += ['#include "lakestream/bytes.h"', '#include "lakestream/result.h"', ""]

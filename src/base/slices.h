@@ -46,6 +46,11 @@ class Slices {
         return Bytes::own(std::move(all));
     }
 
+    /// Whether they hold the same bytes, however cut. Cost: copies what has several parts.
+    friend bool operator==(const Slices& a, const Slices& b) {
+        return a.size_ == b.size_ && a.join() == b.join();
+    }
+
   private:
     std::vector<Bytes> parts_;
     std::size_t size_ = 0;

@@ -61,6 +61,11 @@ std::optional<Bytes> MessageReader::nullable_bytes(bool allowed) {
     return cursor.bytes(*size);
 }
 
+std::optional<Slices> MessageReader::nullable_slices(bool allowed) {
+    auto taken = nullable_bytes(allowed);
+    return taken ? std::optional(Slices(std::move(*taken))) : std::nullopt;
+}
+
 std::optional<std::size_t> MessageReader::nullable_count(
     std::size_t element_bytes_min, bool allowed
 ) noexcept {
@@ -136,6 +141,21 @@ void MessageWriter::nullable_bytes(
 ) {
     if (value) {
         bytes(*value);
+    } else {
+        null(Prefix::int32, allowed, field);
+    }
+}
+
+void MessageWriter::slices(const Slices& slices) {
+    length(Prefix::int32, slices.size());
+    cursor.splice(slices);
+}
+
+void MessageWriter::nullable_slices(
+    const std::optional<Slices>& value, bool allowed, std::string_view field
+) {
+    if (value) {
+        slices(*value);
     } else {
         null(Prefix::int32, allowed, field);
     }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/slices.h"
 #include "codec/kafka/gen/errors.h"
 #include "codec/kafka/uuid.h"
 #include "codec/kafka/version_range.h"
@@ -43,6 +44,9 @@ struct MessageReader {
     /// Shares the reader's input.
     Bytes bytes() { return nullable_bytes(false).value_or(Bytes()); }
     std::optional<Bytes> nullable_bytes(bool allowed);
+
+    Slices slices() { return nullable_slices(false).value_or(Slices()); }
+    std::optional<Slices> nullable_slices(bool allowed);
 
     /// Elements of an array. Fails if they cannot all be there, each taking at least
     /// `element_bytes_min`; so memory taken by the count is in proportion to the input.
@@ -112,6 +116,9 @@ struct MessageWriter {
     /// Large bytes are shared, not copied.
     void bytes(const Bytes& bytes);
     void nullable_bytes(const std::optional<Bytes>& bytes, bool allowed, std::string_view field);
+
+    void slices(const Slices& slices);
+    void nullable_slices(const std::optional<Slices>& slices, bool allowed, std::string_view field);
 
     void count(std::size_t elements);
     /// Gives whether there are elements to follow.

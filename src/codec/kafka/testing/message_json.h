@@ -37,6 +37,9 @@ inline nlohmann::json to_json(const std::string& value, int) {
 inline nlohmann::json to_json(const Bytes& value, int) {
     return to_hex(value);
 }
+inline nlohmann::json to_json(const Slices& value, int version) {
+    return to_json(value.join(), version);
+}
 template <class T>
 nlohmann::json to_json(const std::vector<T>& value, int version) {
     auto json = nlohmann::json::array();

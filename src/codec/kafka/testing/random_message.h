@@ -82,6 +82,11 @@ inline void random_value(Bytes& value, int, Chance& chance) {
     }
     value = Bytes::own(std::move(bytes));
 }
+inline void random_value(Slices& value, int version, Chance& chance) {
+    Bytes bytes;
+    random_value(bytes, version, chance);
+    value = Slices(std::move(bytes));
+}
 template <class T>
     requires std::is_integral_v<T>
 void random_value(T& value, int, Chance& chance) {
@@ -140,6 +145,9 @@ inline void disturb(std::string& value) {
 }
 inline void disturb(Bytes& value) {
     value = Bytes::copy(std::string(value.view()) + "x");
+}
+inline void disturb(Slices& value) {
+    value.append(Bytes::copy("x"));
 }
 template <class T>
     requires std::is_integral_v<T>
