@@ -215,16 +215,15 @@ Result<IndexRecord> IndexRecord::decode(const Bytes& value) {
     return record;
 }
 
-Result<IndexRecord> IndexRecord::decode_text(const Bytes& value) {
-    // <records>-<bytes>-<location>-<entry>[-RAW|-PARQUET]; the location may contain '-'.
+Result<IndexRecord> IndexRecord::decode_text(const Bytes& value, TextVersion version) {
+    // <records>-<bytes>-<location>-<entry>, and -RAW or -PARQUET in version 2; the location may
+    // contain '-'.
     std::string_view text = value.view();
     bool parquet = false;
-    for (const std::string_view suffix : {"-RAW", "-PARQUET"}) {
-        if (text.ends_with(suffix)) {
-            parquet = suffix == "-PARQUET";
-            text.remove_suffix(suffix.size());
-            break;
-        }
+    if (version == TextVersion::v2) {
+        const std::size_t suffix = std::min(text.rfind('-'), text.size());
+        parquet = text.substr(suffix) == "-PARQUET";
+        text = text.substr(0, suffix);
     }
     const std::size_t first = text.find('-');
     const std::size_t second = first == text.npos ? text.npos : text.find('-', first + 1);

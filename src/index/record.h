@@ -21,6 +21,9 @@ enum class IndexType : std::uint8_t {
     compact = 1,  // this log only
 };
 
+/// Version 2 adds the file type.
+enum class TextVersion : std::uint8_t { v1, v2 };
+
 /// Who wrote an entry, when it is an idempotent producer.
 struct ProducerEntry {
     std::uint32_t entry = 0;  // place among the record's entries
@@ -59,8 +62,8 @@ struct IndexRecord {
     Bytes encode() const;
     /// Errors: `corrupt` (a field that other readers need is missing, or damage).
     static Result<IndexRecord> decode(const Bytes& value);
-    /// The older text forms, versions 1 and 2: one record for each entry.
-    static Result<IndexRecord> decode_text(const Bytes& value);
+    /// The older text forms: one record for each entry, its place in the object as offset_in_file.
+    static Result<IndexRecord> decode_text(const Bytes& value, TextVersion version);
 
     /// Records of each entry. Errors: `corrupt` (several entries without entry_offsets, or counts
     /// that do not rise to message_count).

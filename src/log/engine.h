@@ -32,6 +32,9 @@ struct AppendRequest {
     std::int32_t records = 0;               // >= 1
     std::int64_t max_timestamp = -1;        // of its records, ms since the epoch; -1: none
     std::optional<ProducerStamp> producer;  // absent: not idempotent
+    /// When its request began to be read from its socket; absent: now. An object's date is never
+    /// younger than the requests in it (docs/protocols/append.md).
+    std::optional<WallTime> arrived;
 };
 
 /// Where an acknowledged entry is.

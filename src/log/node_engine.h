@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeEngine: the log engine of one node, over its shards.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/metrics.h"
+#include "log/engine.h"
+#include "log/flusher.h"
+#include "log/section_reader.h"
+#include "log/settings.h"
+#include "log/shard.h"
+
+namespace lakestream::log {
+
+/// Routes calls to home shards and watches deadlines. Made by the composition root, which starts it
+/// before anything appends and closes it before the executors end.
+class NodeEngine final : public Engine {
+  public:
+    struct Seams {
+        std::vector<rt::Executor*> executors;  // one for each shard; the flusher lives on the first
+        objstore::ObjectStore& objects;
+        meta::MetadataStore& metadata;
+        metrics::Registry& metrics;
+    };
+
+    NodeEngine(EngineSettings settings, Seams seams);
+    NodeEngine(const NodeEngine&) = delete;
+    NodeEngine& operator=(const NodeEngine&) = delete;
+    ~NodeEngine() override;
+
+    /// Call on the first executor, once.
+    rt::Task<Status> start();
+    /// Settle what was taken until the deadline, save fold states, stop. On the first executor.
+    rt::Task<void> close(Deadline deadline);
+    /// Crash (simulation only): forget everything as it stands.
+    void abandon();
+
+    rt::Future<std::vector<Result<Appended>>> append(
+        std::vector<AppendRequest> requests, Deadline deadline
+    ) override;
+    rt::Future<std::vector<Result<ReadBatch>>> read(std::vector<ReadRequest> requests) override;
+    rt::Future<std::vector<Result<LogBounds>>> bounds(std::vector<LogId> logs) override;
+    rt::Task<bool> wait_append(std::vector<LogPosition> positions, Deadline deadline) override;
+    rt::Task<Result<std::optional<TimestampHint>>> find_timestamp(
+        LogId log, std::int64_t timestamp, Offset from
+    ) override;
+    rt::Task<Result<std::optional<TimestampHint>>> find_max_timestamp(LogId log) override;
+    rt::Task<void> fence(LogId log) override;
+
+    /// The shard a log lives on.
+    std::size_t home(LogId log) const noexcept;
+
+  private:
+    struct DeadlineWatch;
+
+    void register_metrics();
+    rt::Task<void> watch_deadlines();
+    void note_changes(const meta::ChangeBatch& batch);
+
+    const EngineSettings settings_;
+    Seams seams_;
+    rt::MemoryAccount append_memory_;
+    std::vector<std::unique_ptr<SectionReader>> readers_;
+    std::vector<std::unique_ptr<Shard>> shards_;
+    std::unique_ptr<Flusher> flusher_;
+    std::unique_ptr<DeadlineWatch> deadlines_;
+    std::unique_ptr<meta::Subscription> subscription_;
+    rt::TaskScope scope_;
+};
+
+}  // namespace lakestream::log

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading sections whole and verifying them.
+#include "log/section_reader.h"
+
+#include <algorithm>
+
+#include "base/result.h"
+#include "codec/crc32c.h"
+
+namespace lakestream::log {
+
+namespace {
+
+/// Enough for the index block of most objects; larger ones need a second request.
+constexpr std::uint64_t header_bytes_guess = 16 << 10;
+
+}  // namespace
+
+SectionReader::SectionReader(
+    objstore::ObjectStore& store, const EngineSettings& settings, std::uint64_t bytes_max
+)
+    : store_(store), settings_(settings), bytes_max_(bytes_max) {}
+
+SectionReader::~SectionReader() = default;
+
+rt::Task<Result<SectionReader::HeaderPtr>> SectionReader::header(
+    std::string location, std::uint64_t payload_bytes
+) {
+    if (const auto found = by_location_.find(location); found != by_location_.end()) {
+        headers_.splice(headers_.begin(), headers_, found->second);
+        co_return found->second->second;
+    }
+    // An object is its payload, at least one entry's index and 8 bytes more: the guess fits.
+    const std::uint64_t guess = std::min(payload_bytes + 8, header_bytes_guess);
+    Bytes begin = LKS_CO_TRY(co_await store_.get(location, objstore::ByteRange{0, guess}));
+    const std::uint64_t needed = LKS_CO_TRY(wal::header_bytes_needed(begin.span()));
+    if (needed > begin.size()) {
+        if (needed > payload_bytes + wal::header_bytes_max) {
+            co_return corrupt("WAL object {}: an index block of {} bytes", location, needed);
+        }
+        begin = LKS_CO_TRY(co_await store_.get(location, objstore::ByteRange{0, needed}));
+    }
+    auto parsed = wal::ObjectHeader::parse(begin.span());
+    if (!parsed.ok()) {
+        co_return std::move(parsed.error()).with_context(fmt::format("WAL object {}", location));
+    }
+    auto header = std::make_shared<const wal::ObjectHeader>(std::move(*parsed));
+    if (!by_location_.contains(location)) {
+        headers_.emplace_front(location, header);
+        by_location_.emplace(std::move(location), headers_.begin());
+        if (headers_.size() > settings_.header_cache_objects_max) {
+            by_location_.erase(headers_.back().first);
+            headers_.pop_back();
+        }
+    }
+    co_return header;
+}
+
+rt::Task<Result<SectionDataPtr>> SectionReader::read(LogId log, index::IndexRecord record) {
+    const Key key(record.location, log.v);
+    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+        sections_.splice(sections_.begin(), sections_, found->second);
+        co_return found->second->second;
+    }
+    const auto file_size = static_cast<std::uint64_t>(record.file_size);
+    const HeaderPtr header = LKS_CO_TRY(co_await this->header(record.location, file_size));
+    const wal::Section* section = header->find(log);
+    const auto damaged = [&](std::string_view what) {
+        return corrupt(
+            "WAL object {}: its section of log {} {}; keep the object and run `lakestream check`",
+            record.location,
+            log.v,
+            what
+        );
+    };
+    if (section == nullptr) {
+        co_return damaged("is missing");
+    }
+    std::int64_t records = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t begin = ~std::uint64_t{0};
+    std::uint64_t end = 0;
+    for (const wal::EntryPlace& place : section->entries) {
+        records += place.records;
+        bytes += place.length;
+        begin = std::min<std::uint64_t>(begin, place.offset);
+        end = std::max<std::uint64_t>(end, std::uint64_t{place.offset} + place.length);
+    }
+    if (records != record.message_count ||
+        bytes != static_cast<std::uint64_t>(record.entry_size_bytes)) {
+        co_return damaged("does not hold the records that the index says");
+    }
+    if (end > file_size) {
+        co_return damaged("lies beyond the object's end");
+    }
+    const std::uint64_t base = header->payload_begin();
+    Bytes body;
+    if (end > begin) {
+        body = LKS_CO_TRY(
+            co_await store_.get(record.location, objstore::ByteRange{base + begin, base + end})
+        );
+    }
+    auto data = std::make_shared<SectionData>();
+    data->bytes = bytes;
+    data->entries.reserve(section->entries.size());
+    std::uint32_t crc = 0;
+    for (const wal::EntryPlace& place : section->entries) {
+        Bytes payload =
+            place.length == 0 ? Bytes() : body.slice(place.offset - begin, place.length);
+        crc = codec::crc32c(payload.span(), crc);
+        data->entries.push_back({place.records, std::move(payload)});
+    }
+    if (record.extension.has_value() && record.extension->crc32c != crc) {
+        co_return damaged("fails its checksum");
+    }
+    remember(key, data);
+    co_return SectionDataPtr(std::move(data));
+}
+
+void SectionReader::remember(Key key, SectionDataPtr section) {
+    if (section->bytes > bytes_max_ / 2 || by_key_.contains(key)) {
+        return;
+    }
+    bytes_ += section->bytes;
+    sections_.emplace_front(key, std::move(section));
+    by_key_.emplace(std::move(key), sections_.begin());
+    while (bytes_ > bytes_max_) {
+        bytes_ -= sections_.back().second->bytes;
+        by_key_.erase(sections_.back().first);
+        sections_.pop_back();
+    }
+}
+
+}  // namespace lakestream::log

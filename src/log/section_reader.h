@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SectionReader: the entries of one log in one WAL object, with caches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "index/record.h"
+#include "log/settings.h"
+#include "objstore/object_store.h"
+#include "wal/object_format.h"
+
+namespace lakestream::log {
+
+/// The entries of one index record, in order.
+struct SectionData {
+    struct Entry {
+        std::int32_t records = 0;
+        Bytes payload;
+    };
+
+    std::vector<Entry> entries;
+    std::uint64_t bytes = 0;
+};
+
+using SectionDataPtr = std::shared_ptr<const SectionData>;  // shared by the cache and its readers
+
+/// Reads sections whole, so that their checksum is verified before anything is answered. Belongs to
+/// one shard. Cost: nothing when cached; else 1 ranged GET, and 1 or 2 more for an object whose
+/// index block is not known yet.
+class SectionReader {
+  public:
+    SectionReader(
+        objstore::ObjectStore& store, const EngineSettings& settings, std::uint64_t bytes_max
+    );
+    SectionReader(const SectionReader&) = delete;
+    SectionReader& operator=(const SectionReader&) = delete;
+    ~SectionReader();
+
+    /// Errors: `not_found` (the object is missing), `corrupt` (it does not hold what the index
+    /// record says; the message names it), and those of ObjectStore::get.
+    rt::Task<Result<SectionDataPtr>> read(LogId log, index::IndexRecord record);
+
+  private:
+    struct Cached;
+    using Key = std::pair<std::string, std::int64_t>;
+    using HeaderPtr = std::shared_ptr<const wal::ObjectHeader>;  // shared by cache and readers
+
+    rt::Task<Result<HeaderPtr>> header(std::string location, std::uint64_t payload_bytes);
+    void remember(Key key, SectionDataPtr section);
+
+    objstore::ObjectStore& store_;
+    const EngineSettings& settings_;
+    const std::uint64_t bytes_max_;
+    std::uint64_t bytes_ = 0;
+    std::list<std::pair<Key, SectionDataPtr>> sections_;  // most recent first
+    std::map<Key, std::list<std::pair<Key, SectionDataPtr>>::iterator> by_key_;
+    std::list<std::pair<std::string, HeaderPtr>> headers_;  // most recent first
+    std::map<std::string, std::list<std::pair<std::string, HeaderPtr>>::iterator> by_location_;
+};
+
+}  // namespace lakestream::log

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shard: the logs whose home is one executor: their order, fold state, tail cache and answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/metrics.h"
+#include "index/record.h"
+#include "log/fold.h"
+#include "log/pending.h"
+#include "log/section_reader.h"
+#include "log/settings.h"
+#include "meta/metadata_store.h"
+#include "objstore/object_store.h"
+#include "rt/scope.h"
+#include "rt/semaphore.h"
+
+namespace lakestream::log {
+
+/// Waits for any of several logs to grow. Shared by the waiter and the logs it waits for.
+struct AppendWaiter {
+    std::mutex mutex;
+    rt::Promise<bool> promise;
+
+    void fire(bool appended) {
+        const std::scoped_lock lock(mutex);
+        if (promise.pending()) {
+            promise.set(appended);
+        }
+    }
+};
+
+/// What became of one published section.
+struct SettleOutcome {
+    SectionPtr resend;               // null when settled
+    std::optional<WallTime> redate;  // the object needs a name of at least this date
+    bool new_writer = false;         // its writer is dead: give it a number of a new one
+};
+
+/// How one section's put was answered.
+struct PutAnswer {
+    SectionPtr section;
+    /// Absent: the outcome is unknown.
+    std::optional<Result<meta::PutDone>> put;
+};
+
+struct ShardMetrics {
+    metrics::Counter entries;
+    metrics::Counter duplicates;
+    metrics::Counter voids;
+    metrics::Counter folds_by_scan;
+    metrics::Counter append_rejections;
+    metrics::Gauge tail_bytes;
+};
+
+/// Everything runs on the shard's executor. Owned by the engine.
+class Shard {
+  public:
+    struct Seams {
+        rt::Executor& executor;
+        meta::MetadataStore& metadata;
+        SectionReader& sections;
+        rt::MemoryAccount& append_memory;
+        std::uint64_t tail_bytes_max = 0;
+        std::function<void()> dirty;  // the open segment is no longer empty; any thread
+    };
+
+    Shard(std::size_t number, const EngineSettings& settings, Seams seams);
+    Shard(const Shard&) = delete;
+    Shard& operator=(const Shard&) = delete;
+    ~Shard();
+
+    /// Take entries into the open segment, in order. `slot`s of the call say where to answer.
+    void append(
+        std::vector<std::pair<std::size_t, AppendRequest>> requests,
+        const std::shared_ptr<AppendCall>& call
+    );
+    /// Everything in the open segment, one section for each log, up to `bytes_max` of payload but
+    /// for a larger single entry; the rest stays.
+    rt::Task<std::vector<SectionPtr>> take_segment(std::uint64_t bytes_max);
+    /// From now on this writer of the log is ours: verdicts on its records are kept for `settle`.
+    rt::Task<WallTime> adopt_writer(LogId log, std::uint64_t writer);
+    /// Fold what was published, answer entries by verdict; sections of one log in the order of
+    /// their numbers. One outcome for each, in order.
+    rt::Task<std::vector<SettleOutcome>> settle(std::vector<PutAnswer> answers);
+
+    rt::Task<Result<ReadBatch>> read(ReadRequest request);
+    rt::Task<Result<LogBounds>> bounds(LogId log);
+    void watch(LogPosition position, const std::shared_ptr<AppendWaiter>& waiter);
+    /// From offset `from` on: the first index record that may hold `wanted` or later; without
+    /// `wanted`, the one with the largest timestamp.
+    rt::Task<Result<std::optional<TimestampHint>>> find_timestamp(
+        LogId log, Offset from, std::optional<std::int64_t> wanted
+    );
+    rt::Task<void> fence(LogId log);
+    /// Another node wrote an index record that ends at `end`.
+    void changed(LogId log, Offset end);
+
+    /// Save the fold state of every log that has moved; stop background work.
+    rt::Task<void> close();
+    void abandon() { scope_.abandon(); }
+    rt::Executor& executor() const noexcept { return seams_.executor; }
+    const ShardMetrics& metrics() const noexcept { return metrics_; }
+
+  private:
+    enum class LoadState : std::uint8_t { absent, loading, loaded };
+
+    struct TailEntry {
+        OffsetRange range;
+        Bytes payload;
+        WallTime created;
+        bool is_void = false;
+    };
+
+    struct Log {
+        explicit Log(LogId log_id) : id(log_id) {}
+
+        const LogId id;
+        LoadState state = LoadState::absent;
+        bool fenced = false;
+        rt::Semaphore folding{1};  // loads, scans and settling, one after the other
+        FoldState fold;
+        Offset start;
+        Offset saved;                        // end of the stored snapshot
+        std::size_t folded_since_saved = 0;  // index records
+        bool saving = false;
+        bool catching_up = false;
+        std::deque<TailEntry> tail;         // joins fold.end; may be empty
+        std::vector<PendingEntry> waiting;  // for the log to be loaded
+        std::vector<std::weak_ptr<AppendWaiter>> waiters;
+        std::uint64_t our_writer = 0;
+        std::map<std::uint64_t, std::vector<EntryVerdict>> unclaimed;  // ours, folded by a scan
+    };
+
+    Log& log(LogId id);
+    void admit(Log& log, PendingEntry entry);
+    rt::Task<void> load_in_background(Log& log);
+    rt::Task<Status> ensure_loaded(Log& log);
+    rt::Task<Status> load(Log& log);
+    /// Fold everything up to `end` (none: up to what the store has now). Holds `folding`.
+    rt::Task<Status> scan_to(Log& log, std::optional<Offset> end);
+    rt::Task<Status> refresh(Log& log);
+    Status fold_scanned(Log& log, const meta::Record& record);
+    rt::Task<SettleOutcome> settle_one(Log& log, PutAnswer answer);
+    SettleOutcome finish(Log& log, SectionPtr section, const std::vector<EntryVerdict>& verdicts);
+    std::optional<std::vector<EntryVerdict>> claim(Log& log, const Section& section);
+    void fold_own(Log& log, Section& section, const meta::PutDone& done);
+    void answer_entries(Log& log, Section& section, const std::vector<EntryVerdict>& verdicts);
+    void push_tail(Log& log, TailEntry entry);
+    void drop_tail(Log& log);
+    void evict_tails();
+    void grew(Log& log);
+    rt::Task<void> save(Log& log);
+    rt::Task<Result<ReadBatch>> read_index(Log& log, ReadRequest request);
+    rt::Task<Result<SectionDataPtr>> read_section(
+        LogId log, std::string key, index::IndexRecord record
+    );
+    ReadBatch read_tail(const Log& log, const ReadRequest& request) const;
+    rt::Task<void> catch_up(Log& log);
+
+    const std::size_t number_;
+    const EngineSettings& settings_;
+    Seams seams_;
+    rt::TaskScope scope_;
+    std::unordered_map<LogId, std::unique_ptr<Log>> logs_;  // walked only to save, order free
+    std::deque<PendingEntry> segment_;
+    std::deque<Log*> tail_order_;  // one for each tail entry, oldest first
+    std::uint64_t tail_bytes_ = 0;
+    ShardMetrics metrics_;
+};
+
+}  // namespace lakestream::log

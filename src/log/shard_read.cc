@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading, scanning and reading on a log's home shard (docs/protocols/append.md).
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "index/key.h"
+#include "log/index_scan.h"
+#include "log/index_value.h"
+#include "log/shard.h"
+
+namespace lakestream::log {
+
+namespace {
+
+std::string partition_key(LogId log) {
+    return std::to_string(log.v);
+}
+
+std::string fold_key(LogId log) {
+    return fmt::format("/lks/fold/{}", log.v);
+}
+
+/// The value of one record; none when there is no such record.
+rt::Task<Result<std::optional<meta::Record>>> find_record(
+    meta::MetadataStore& store, std::string key, std::optional<std::string> partition
+) {
+    auto record =
+        co_await store.get({.key = std::move(key), .partition_key = std::move(partition)});
+    if (record.is(ErrorCode::not_found)) {
+        co_return std::nullopt;
+    }
+    co_return std::optional(LKS_CO_TRY(std::move(record)));
+}
+
+}  // namespace
+
+rt::Task<Status> Shard::ensure_loaded(Log& log) {
+    const auto turn = co_await log.folding.acquire(1);
+    if (log.state == LoadState::loaded) {
+        co_return Status();
+    }
+    const Status loaded = co_await load(log);
+    log.state = loaded.ok() ? LoadState::loaded : LoadState::absent;
+    co_return loaded;
+}
+
+rt::Task<Status> Shard::load(Log& log) {
+    const std::string key = partition_key(log.id);
+    const auto fence =
+        LKS_CO_TRY(co_await find_record(seams_.metadata, index::fence_key(log.id), key));
+    log.fenced = log.fenced || fence.has_value();
+    if (log.fenced) {
+        co_return not_found("log {} is deleted", log.id);
+    }
+    const auto mark =
+        LKS_CO_TRY(co_await find_record(seams_.metadata, index::mark_key(log.id), key));
+    if (mark.has_value()) {
+        log.start = LKS_CO_TRY(index::parse_mark(mark->value));
+    }
+    // Snapshot first, then the scan: no index record beyond the snapshot's end is ever removed.
+    const auto snapshot = LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), key));
+    if (snapshot.has_value()) {
+        log.fold = LKS_CO_TRY(decode_fold(snapshot->value));
+        log.saved = log.fold.end;
+    }
+    co_return co_await scan_to(log, std::nullopt);
+}
+
+rt::Task<Status> Shard::scan_to(Log& log, std::optional<Offset> end) {
+    const Offset begin = log.fold.end;
+    IndexScan scan(seams_.metadata, log.id, begin, end);
+    while (true) {
+        const auto records = LKS_CO_TRY(co_await scan.next());
+        if (records.empty()) {
+            break;
+        }
+        for (const meta::Record& record : records) {
+            LKS_CO_TRY(fold_scanned(log, record));
+        }
+    }
+    if (end.has_value() && log.fold.end < *end) {
+        // A stale leader's shorter answer is "try again", never "absent".
+        co_return unavailable("log {}: the index ends at {} before {}", log.id, log.fold.end, *end);
+    }
+    if (log.fold.end > begin) {
+        grew(log);
+    }
+    co_return Status();
+}
+
+Status Shard::fold_scanned(Log& log, const meta::Record& record) {
+    const auto value = LKS_TRY(index::IndexRecord::decode(record.value));
+    const FoldRecord folded = LKS_TRY(to_fold_record(log.id, record, value));
+    if (folded.range.begin != log.fold.end || value.file_type != index::FileType::raw) {
+        return corrupt(
+            "log {}: index record {} begins at {}, the fold is at {}",
+            log.id,
+            record.key,
+            folded.range.begin,
+            log.fold.end
+        );
+    }
+    auto verdicts = fold(log.fold, folded);
+    ++log.folded_since_saved;
+    // The payload is not at hand: memory holds what comes after.
+    drop_tail(log);
+    if (folded.writer.has_value() && folded.writer->writer == log.our_writer &&
+        verdicts.front().verdict != Verdict::resent) {
+        log.unclaimed[folded.writer->number] = std::move(verdicts);
+    }
+    return Status();
+}
+
+void Shard::drop_tail(Log& log) {
+    if (log.tail.empty()) {
+        return;
+    }
+    for (const TailEntry& entry : log.tail) {
+        tail_bytes_ -= entry.payload.size();
+    }
+    log.tail.clear();
+    std::erase(tail_order_, &log);
+}
+
+rt::Task<Status> Shard::refresh(Log& log) {
+    LKS_CO_TRY(co_await ensure_loaded(log));
+    const auto turn = co_await log.folding.acquire(1);
+    co_return co_await scan_to(log, std::nullopt);
+}
+
+void Shard::changed(LogId id, Offset end) {
+    Log& target = log(id);
+    if (target.state == LoadState::loaded && target.fold.end < end && !target.catching_up) {
+        target.catching_up = true;
+        scope_.spawn(catch_up(target));
+    } else if (target.state == LoadState::absent && !target.waiters.empty()) {
+        grew(target);  // whoever waits reads, and reading loads
+    }
+}
+
+rt::Task<void> Shard::catch_up(Log& log) {
+    const Status done = co_await refresh(log);
+    log.catching_up = false;
+    if (!done.ok()) {
+        log::warn("log", "catch_up_failed log={} error={}", log.id, done.error());
+    }
+}
+
+rt::Task<Result<LogBounds>> Shard::bounds(LogId id) {
+    Log& target = log(id);
+    if (settings_.shared_metadata) {
+        LKS_CO_TRY(co_await refresh(target));
+    } else {
+        LKS_CO_TRY(co_await ensure_loaded(target));
+    }
+    if (target.fenced) {
+        co_return not_found("log {} is deleted", id);
+    }
+    co_return LogBounds{target.start, target.fold.end};
+}
+
+rt::Task<Result<ReadBatch>> Shard::read(ReadRequest request) {
+    Log& target = log(request.log);
+    LKS_CO_TRY(co_await ensure_loaded(target));
+    if (request.from > target.fold.end) {
+        // The client may come from a node that folded further.
+        LKS_CO_TRY(co_await refresh(target));
+    }
+    if (target.fenced) {
+        co_return not_found("log {} is deleted", request.log);
+    }
+    const LogBounds bounds{target.start, target.fold.end};
+    if (request.from < bounds.start || request.from > bounds.high_watermark) {
+        co_return out_of_range(
+            "log {}: offset {} is outside [{}, {}]",
+            request.log,
+            request.from,
+            bounds.start,
+            bounds.high_watermark
+        );
+    }
+    if (request.from == bounds.high_watermark) {
+        co_return ReadBatch{.entries = {}, .bounds = bounds};
+    }
+    if (!target.tail.empty() && target.tail.front().range.begin <= request.from) {
+        co_return read_tail(target, request);
+    }
+    if (request.memory_only) {
+        co_return ReadBatch{.entries = {}, .bounds = bounds};
+    }
+    co_return co_await read_index(target, request);
+}
+
+ReadBatch Shard::read_tail(const Log& log, const ReadRequest& request) const {
+    ReadBatch batch{.entries = {}, .bounds = {log.start, log.fold.end}};
+    auto entry = std::ranges::upper_bound(log.tail, request.from, {}, [](const TailEntry& e) {
+        return e.range.begin;
+    });
+    std::uint64_t bytes = 0;
+    for (--entry; entry != log.tail.end(); ++entry) {
+        if (bytes > 0 && bytes + entry->payload.size() > request.bytes_max) {
+            break;
+        }
+        bytes += entry->payload.size();
+        batch.entries.push_back({entry->range, entry->payload, entry->created, entry->is_void});
+    }
+    return batch;
+}
+
+rt::Task<Result<ReadBatch>> Shard::read_index(Log& log, ReadRequest request) {
+    ReadBatch batch{.entries = {}, .bounds = {log.start, log.fold.end}};
+    const Offset end = log.fold.end;
+    IndexScan scan(seams_.metadata, log.id, request.from, std::nullopt);
+    std::uint64_t bytes = 0;
+    while (true) {
+        const auto records = LKS_CO_TRY(co_await scan.next());
+        if (records.empty()) {
+            break;
+        }
+        for (const meta::Record& record : records) {
+            const auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
+            const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
+            Offset offset = key.end - value.message_count;
+            if (offset >= end || bytes >= request.bytes_max) {
+                co_return batch;
+            }
+            if (value.file_type != index::FileType::raw) {
+                co_return unsupported("log {}: offset {} is in a compacted object", log.id, offset);
+            }
+            const auto section = LKS_CO_TRY(co_await read_section(log.id, record.key, value));
+            for (const SectionData::Entry& entry : section->entries) {
+                const OffsetRange range{offset, offset + entry.records};
+                offset = range.end;
+                if (range.end <= request.from) {
+                    continue;
+                }
+                const bool is_void = !log.fold.void_at(range.begin).empty();
+                const std::size_t size = is_void ? 0 : entry.payload.size();
+                if (bytes > 0 && bytes + size > request.bytes_max) {
+                    co_return batch;
+                }
+                bytes += size;
+                batch.entries.push_back(
+                    {range, is_void ? Bytes() : entry.payload, record.version.created, is_void}
+                );
+            }
+        }
+    }
+    if (batch.entries.empty()) {
+        co_return corrupt("log {}: no index record holds offset {}", log.id, request.from);
+    }
+    co_return batch;
+}
+
+rt::Task<Result<SectionDataPtr>> Shard::read_section(
+    LogId id, std::string key, index::IndexRecord record
+) {
+    const Deadline deadline = seams_.executor.now() + settings_.damage_patience;
+    Duration backoff = settings_.backoff_min;
+    while (true) {
+        auto section = co_await seams_.sections.read(id, record);
+        if (!section.is(ErrorCode::not_found)) {
+            co_return section;
+        }
+        // Compaction may have replaced the record and cleaning removed the object: look again.
+        auto now = co_await find_record(seams_.metadata, key, partition_key(id));
+        if (now.ok() && now->has_value()) {
+            record = LKS_CO_TRY(index::IndexRecord::decode((*now)->value));
+        } else if (now.ok()) {
+            co_return conflict("log {}: index record {} was replaced while reading", id, key);
+        }
+        if (seams_.executor.now() > deadline) {
+            co_return corrupt(
+                "WAL object {} is missing, index record {} refers to it; restore the object, the "
+                "range is unreadable until then",
+                record.location,
+                key
+            );
+        }
+        co_await rt::sleep_until(seams_.executor.now() + backoff);
+        backoff = std::min(backoff * 2, settings_.backoff_max);
+    }
+}
+
+rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(
+    LogId id, Offset from, std::optional<std::int64_t> wanted
+) {
+    Log& target = log(id);
+    LKS_CO_TRY(co_await ensure_loaded(target));
+    const Offset end = target.fold.end;
+    std::optional<TimestampHint> best;
+    std::int64_t best_timestamp = -1;
+    IndexScan scan(seams_.metadata, id, from, std::nullopt);
+    while (true) {
+        const auto records = LKS_CO_TRY(co_await scan.next());
+        if (records.empty()) {
+            co_return best;
+        }
+        for (const meta::Record& record : records) {
+            const auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
+            const auto key = LKS_CO_TRY(index::parse_key(id, record.key));
+            const Offset begin = key.end - value.message_count;
+            if (begin >= end) {
+                co_return best;
+            }
+            // A record without our extension may hold any timestamp: it has to be looked into.
+            const std::int64_t newest = value.extension.has_value()
+                                            ? value.extension->max_timestamp
+                                            : std::numeric_limits<std::int64_t>::max();
+            if (wanted.has_value() && newest >= *wanted) {
+                co_return TimestampHint{{begin, key.end}};
+            }
+            if (!wanted.has_value() && newest > best_timestamp) {
+                best = TimestampHint{{begin, key.end}};
+                best_timestamp = newest;
+            }
+        }
+    }
+}
+
+rt::Task<void> Shard::save(Log& log) {
+    const Offset end = log.fold.end;
+    const std::string key = partition_key(log.id);
+    const Bytes value = encode_fold(log.fold);
+    log.folded_since_saved = 0;
+    auto stored = co_await find_record(seams_.metadata, fold_key(log.id), key);
+    if (stored.ok()) {
+        meta::Expect expect = meta::Expect::absent();
+        bool behind = true;
+        if (stored->has_value()) {
+            expect = meta::Expect::at((*stored)->version.id);
+            const auto theirs = decode_fold((*stored)->value);
+            behind = theirs.ok() && theirs->end < end;
+        }
+        if (behind) {
+            const auto put = co_await meta::put(
+                seams_.metadata,
+                {.key = fold_key(log.id), .value = value, .expect = expect, .partition_key = key}
+            );
+            if (put.ok()) {
+                log.saved = end;
+            }
+        }
+    }
+    log.saving = false;
+}
+
+}  // namespace lakestream::log
