@@ -61,7 +61,7 @@ struct ScopeRoot {
     std::coroutine_handle<promise_type> frame;
 };
 
-ScopeRoot run_in_scope(Task<void> task) {
+static ScopeRoot run_in_scope(Task<void> task) {
     co_await std::move(task);
 }
 

@@ -1,0 +1,58 @@
+# Lakestream's front door: `make help` lists what it does. Everything is a line or two of cmake or ctest.
+SHELL := bash
+export LKS_START := $(shell date +%s)
+STAGE := @tools/stage.sh
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 5
+export FUZZ_SECONDS
+
+.PHONY: help run build test test-full soak tsan fuzz format tidy bootstrap dev fuzzers clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+bootstrap: ## Install what is missing (Debian 12; root or sudo)
+	$(STAGE) "install" tools/bootstrap.sh
+
+build: bootstrap ## Build build/release/lakestream
+	$(STAGE) "configure release" cmake --preset release --log-level=WARNING
+	$(STAGE) "build release" cmake --build --preset release --target lakestream -j$(JOBS)
+
+run: build ## Build, then start a broker with its data in ./lakestream-data
+	@cat tools/what-to-try.txt
+	@exec build/release/lakestream dev
+
+dev: bootstrap
+	$(STAGE) "configure dev" cmake --preset dev --log-level=WARNING
+	$(STAGE) "build dev" cmake --build --preset dev -j$(JOBS)
+
+fuzzers: bootstrap
+	$(STAGE) "configure fuzz" cmake --preset fuzz --log-level=WARNING
+	$(STAGE) "build fuzzers" cmake --build --preset fuzz --target fuzzers -j$(JOBS)
+
+test: dev fuzzers ## Run every check and test that a change must pass
+	$(STAGE) "test" ctest --preset dev -j$(JOBS)
+
+tsan: bootstrap ## Run the unit tests under ThreadSanitizer
+	$(STAGE) "configure tsan" cmake --preset tsan --log-level=WARNING
+	$(STAGE) "build tsan" cmake --build --preset tsan -j$(JOBS)
+	$(STAGE) "test tsan" ctest --preset tsan -j$(JOBS)
+
+test-full: test tsan ## test, ThreadSanitizer, clang-tidy on every file, a minute per fuzzer
+	$(STAGE) "clang-tidy" tools/clang_tidy_changed.py --all --seconds 7200
+	$(STAGE) "fuzz" tools/fuzz_smoke.py --seconds 60 --fresh-seed
+
+soak: fuzzers ## Fuzz every decoder for an hour with fresh seeds
+	$(STAGE) "soak" tools/fuzz_smoke.py --seconds 3600 --fresh-seed
+
+fuzz: fuzzers ## Fuzz for FUZZ_SECONDS each with fresh seeds
+	$(STAGE) "fuzz" tools/fuzz_smoke.py --fresh-seed
+
+format: ## Format all C++ in place
+	@tools/format.sh
+
+tidy: ## The house rules: layers, banned calls, sizes, documents
+	@tools/tidy.py
+
+clean: ## Remove the builds (not the data)
+	rm -rf build
