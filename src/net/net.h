@@ -16,19 +16,21 @@
 
 namespace lakestream::net {
 
-/// `host:port`; host is a name, an IPv4 address or a bracketed IPv6 one.
+/// Where to listen or connect.
 struct Address {
-    std::string host;
+    std::string host;  // a name, an IPv4 or an IPv6 address (without brackets)
     std::uint16_t port = 0;
 
-    /// Errors: `invalid_argument`, naming the text.
+    /// `HOST:PORT`; an IPv6 address stands in brackets. Errors: `invalid_argument`, naming the
+    /// text.
     static Result<Address> parse(std::string_view text);
-    std::string to_string() const;
+    std::string to_string() const;  // as `parse` reads it
     friend bool operator==(const Address&, const Address&) = default;
 };
 
-/// One connection. Lives on one executor; one reader and one writer at a time. Errors of all calls:
-/// `unavailable` (reset, closed by the peer), `cancelled` (closed by us), `deadline_exceeded`.
+/// One connection. Lives on one executor; one reader and one writer at a time. Destroy it there,
+/// when no call is pending. Errors of all calls: `unavailable` (reset, closed by the peer),
+/// `cancelled` (closed by us), `deadline_exceeded`.
 class Stream {
   public:
     virtual ~Stream() = default;
@@ -36,19 +38,22 @@ class Stream {
     virtual rt::Task<Result<std::size_t>> read_some(
         std::span<std::byte> into, Deadline deadline
     ) = 0;
-    /// All of `data`, gathered without copying.
+    /// All of `data`, gathered without copying. Ends when the bytes are the system's, not when the
+    /// peer has them. After an error an unknown prefix was sent: close the stream.
     virtual rt::Task<Status> write(Slices data, Deadline deadline) = 0;
     /// Close at once: pending and later calls end with `cancelled`. Idempotent.
     virtual void close() = 0;
     virtual Address peer() const = 0;
 };
 
-/// Accepts connections on its executor.
+/// Accepts connections on its executor; one `accept` at a time. Destroy it there, when none is
+/// pending.
 class Listener {
   public:
     virtual ~Listener() = default;
-    /// The next connection. Errors: `cancelled` (closed by us), `exhausted` (descriptors: back
-    /// off). The stream belongs to `executor`, which may be another one than the listener's.
+    /// The next connection. Errors: `cancelled` (closed by us), `exhausted` (descriptors or memory;
+    /// has waited 100 ms already: call again). The stream belongs to `executor`, which may be
+    /// another one than the listener's; until its first call it may be moved there or dropped.
     virtual rt::Task<Result<std::unique_ptr<Stream>>> accept(rt::Executor& executor) = 0;
     virtual void close() = 0;
     /// With the port the system chose when 0 was asked for.
@@ -60,7 +65,7 @@ class Network {
   public:
     virtual ~Network() = default;
     /// Errors: `already_exists` (port taken), `invalid_argument`, `unsupported` (permission); the
-    /// message names the address and what to do. Call on `executor`.
+    /// message names the address and what to do. Call on `executor`. Port 0: any free one.
     virtual Result<std::unique_ptr<Listener>> listen(
         rt::Executor& executor, const Address& address
     ) = 0;
