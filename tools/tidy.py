@@ -334,8 +334,8 @@ def check_module_docs(tree: Tree) -> Iterator[Problem]:
     text = tree.text(file) if file in tree.files else ""
     if len(text.splitlines()) > ARCHITECTURE_MAX:
         yield Problem(file, ARCHITECTURE_MAX, "readme", f"longer than {ARCHITECTURE_MAX} lines")
-    listed = re.findall(r"^\| \[?`?(\w+)`?\]?(?:\(src/\w+/README\.md\))? \|", text, re.M)
-    listed = [name for name in listed if name != "module"]
+    table = re.search(r"^\| module \|.*\n\|[-|]+\n((?:\|.*\n)*)", text, re.M)
+    listed = re.findall(r"^\| [\[`](\w+)", table[1] if table else "", re.M)
     for name in sorted(set(listed) ^ set(tree.modules())):
         where = "its table of modules" if name in tree.modules() else "src/"
         yield Problem(file, 1, "readme", f"{name} is missing in {where}")
