@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connection: reads requests, serves them side by side, answers in the order they came.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/slices.h"
+#include "kafka/dispatch.h"
+#include "kafka/frame_reader.h"
+#include "kafka/shard.h"
+#include "net/net.h"
+#include "rt/scope.h"
+#include "rt/semaphore.h"
+#include "rt/signal.h"
+
+namespace lakestream::kafka {
+
+/// Owned by its shard's server, on whose executor it lives. Each request is begun as soon as it has
+/// arrived (docs/protocols/kafka-connection.md); requests in flight, and the bytes of requests and
+/// responses, are bounded: then nothing more is read until the client has taken some answers.
+class Connection {
+  public:
+    Connection(Shard& shard, std::unique_ptr<net::Stream> stream, std::string listener);
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    /// Serve until the peer leaves, breaks the protocol or idles too long, or until told to end.
+    rt::Task<void> run();
+    /// Answer what has arrived, read no more, then end.
+    void drain();
+    /// End now; what is in flight is finished and not answered.
+    void close();
+
+    const Peer& peer() const noexcept { return peer_; }
+
+    /// Destroy the tasks where they stand: only for a node that is cut off (TaskScope::abandon).
+    void abandon() noexcept { scope_.abandon(); }
+
+  private:
+    /// The request memory of one request, counted in a gauge.
+    class Admitted {
+      public:
+        Admitted(rt::Semaphore::Units units, metrics::Gauge& gauge)
+            : units_(std::move(units)), gauge_(&gauge) {
+            gauge.add(static_cast<std::int64_t>(units_.count()));
+        }
+        Admitted(Admitted&&) noexcept = default;
+        Admitted& operator=(Admitted&&) = delete;
+        ~Admitted() { gauge_->add(-static_cast<std::int64_t>(units_.count())); }
+
+      private:
+        rt::Semaphore::Units units_;
+        metrics::Gauge* gauge_;
+    };
+
+    /// The place of one response in the order of responses.
+    struct Slot {
+        std::uint64_t bytes = 0;  // of the request, then of the response
+        bool done = false;
+        Reply reply;
+    };
+
+    rt::Task<Status> read_requests();
+    rt::Task<Result<std::optional<FrameHead>>> next_head();
+    rt::Task<Status> read_one(FrameHead head);
+    rt::Task<void> begin(const Api& api, Call call, Bytes frame, Admitted admitted);
+    rt::Task<void> finish(Slot& slot, Call call, Started started, Admitted admitted);
+    rt::Task<void> finish_unanswered(
+        std::uint64_t bytes, Call call, Started started, Admitted admitted
+    );
+    rt::Task<void> write_responses();
+    Error refuse(const FrameHead& head) const;
+    bool full() const;
+    Deadline patience(std::uint64_t bytes) const;
+
+    Shard& shard_;
+    std::unique_ptr<net::Stream> stream_;
+    const ConnectionOptions& options_;
+    Peer peer_;
+    FrameReader frames_;
+    std::deque<Slot> slots_;      // requests in order, until their response is written
+    std::size_t unanswered_ = 0;  // requests without a slot in flight
+    std::uint64_t bytes_ = 0;     // of slots and unanswered requests
+    bool beginning_ = false;      // a request is between arrival and its slot
+    bool ending_ = false;         // nothing more is read
+    bool broken_ = false;         // nothing more is written
+    bool written_ = false;        // the writer has ended
+    rt::Signal changed_;
+    rt::TaskScope scope_;  // last: ends before what its tasks use
+};
+
+}  // namespace lakestream::kafka

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Produce through real frames: every version, every refusal, order, acks, time-outs.
+#include "kafka/handlers/produce.h"
+
+#include <gtest/gtest.h>
+
+#include "kafka/testing/broker.h"
+
+namespace lakestream::kafka {
+namespace {
+
+using namespace testing;
+using codec::kafka::ProduceRequest;
+using codec::kafka::ProduceResponse;
+using Answer = ProduceResponse::PartitionProduceResponse;
+
+constexpr std::int64_t now = 1'782'860'000'000;  // a little before the simulated clock
+
+struct Ask {
+    std::string topic = "events";
+    codec::kafka::Uuid topic_id;
+    std::int32_t partition = 0;
+    std::int16_t acks = -1;
+    std::int32_t timeout_ms = 30'000;
+};
+
+ProduceRequest request_of(std::optional<Bytes> records, const Ask& ask = {}) {
+    return ProduceRequest{
+        .acks = ask.acks,
+        .timeout_ms = ask.timeout_ms,
+        .topic_data =
+            {{.name = ask.topic,
+              .topic_id = ask.topic_id,
+              .partition_data = {{.index = ask.partition, .records = std::move(records)}}}},
+    };
+}
+
+class Produce : public ::testing::Test {
+  protected:
+    Answer produce(std::optional<Bytes> records, int version = 9, const Ask& ask = {}) {
+        const auto response =
+            client.call<ProduceResponse>(request_of(std::move(records), ask), version);
+        return response.responses.at(0).partition_responses.at(0);
+    }
+
+    KafkaError code(const Bytes& records, int version = 9) {
+        return produce(records, version).error_code;
+    }
+
+    static Bytes changed(const Bytes& batch, std::size_t at, std::byte value) {
+        std::vector<std::byte> bytes(batch.begin(), batch.end());
+        bytes[at] = value;
+        return Bytes::own(std::move(bytes));
+    }
+
+    TestBroker broker;
+    catalog::StreamPtr stream = broker.catalog.add("events", 4);
+    TestClient client = broker.connect();
+};
+
+TEST_F(Produce, every_version_stores_the_bytes_and_answers_the_offset) {
+    for (int version = 3; version <= 13; ++version) {
+        SCOPED_TRACE(version);
+        const Bytes batch = batch_of({{now, "a"}, {now + 1, "b"}});
+        Ask ask{.partition = 1};
+        if (version >= 13) {
+            ask.topic.clear();
+            ask.topic_id = codec::kafka::Uuid{stream->incarnation};
+        }
+        const Answer answer = produce(batch, version, ask);
+        EXPECT_EQ(answer.error_code, KafkaError::none);
+        EXPECT_EQ(answer.index, 1);
+        EXPECT_EQ(answer.base_offset, 2 * (version - 3));
+        EXPECT_EQ(answer.log_append_time_ms, -1);
+        const log::AppendRequest& entry = broker.engine.appended.back();
+        EXPECT_EQ(entry.payload, batch);
+        EXPECT_EQ(entry.records, 2);
+        EXPECT_EQ(entry.max_timestamp, now + 1);
+        EXPECT_EQ(entry.log, stream->logs[1]);
+        EXPECT_FALSE(entry.producer.has_value());
+        EXPECT_TRUE(entry.arrived.has_value());
+    }
+}
+
+TEST_F(Produce, unknown_topics_partitions_and_ids) {
+    const Bytes batch = batch_of({{now}});
+    EXPECT_EQ(
+        produce(batch, 9, {.topic = "other"}).error_code, KafkaError::unknown_topic_or_partition
+    );
+    EXPECT_EQ(
+        produce(batch, 9, {.partition = 4}).error_code, KafkaError::unknown_topic_or_partition
+    );
+    EXPECT_EQ(
+        produce(batch, 9, {.partition = -1}).error_code, KafkaError::unknown_topic_or_partition
+    );
+    codec::kafka::Uuid other{stream->incarnation};
+    other.bytes[0] = std::byte{9};
+    const Answer answer = produce(batch, 13, {.topic = "", .topic_id = other});
+    EXPECT_EQ(answer.error_code, KafkaError::unknown_topic_id);
+    EXPECT_EQ(answer.base_offset, -1);
+    EXPECT_TRUE(broker.engine.appended.empty());
+}
+
+TEST_F(Produce, refuses_what_kafka_refuses) {
+    const Bytes good = batch_of({{now, "hello"}});
+    EXPECT_EQ(produce(std::nullopt).error_code, KafkaError::invalid_record);
+    EXPECT_EQ(code(Bytes()), KafkaError::invalid_record);
+    EXPECT_EQ(code(changed(good, 68, std::byte{0})), KafkaError::corrupt_message);
+    EXPECT_EQ(code(good.slice(0, good.size() - 1)), KafkaError::corrupt_message);
+    EXPECT_EQ(code(changed(good, 16, std::byte{1})), KafkaError::unsupported_for_message_format);
+    EXPECT_EQ(code(changed(good, 16, std::byte{0})), KafkaError::unsupported_for_message_format);
+    EXPECT_EQ(code(changed(good, 7, std::byte{1})), KafkaError::invalid_record);  // base offset
+    Slices two(good);
+    two.append(good);
+    EXPECT_EQ(code(two.join()), KafkaError::invalid_record);
+    EXPECT_EQ(code(batch_of({{now}}, {.flags = 0x20})), KafkaError::invalid_record);
+    EXPECT_EQ(code(batch_of({{now}}, {.flags = 0x10})), KafkaError::invalid_request);
+    EXPECT_EQ(code(batch_of({{now}}, {.append_time = now})), KafkaError::invalid_timestamp);
+    EXPECT_EQ(code(batch_of({{now + 86'400'000 * 2}})), KafkaError::invalid_timestamp);
+    EXPECT_EQ(code(batch_of({{now}}, {.producer_id = 1})), KafkaError::invalid_record);
+    EXPECT_TRUE(broker.engine.appended.empty());
+    EXPECT_EQ(code(good), KafkaError::none);
+}
+
+TEST_F(Produce, zstd_needs_version_7) {
+    const Bytes batch = batch_of({{now}}, {.codec = codec::Compression::zstd});
+    EXPECT_EQ(code(batch, 6), KafkaError::unsupported_compression_type);
+    EXPECT_EQ(code(batch, 7), KafkaError::none);
+}
+
+TEST_F(Produce, message_too_large_by_the_topic_or_the_default) {
+    broker.catalog.add("narrow", 1, {{"max.message.bytes", "100"}});
+    const Bytes batch = batch_of({{now, std::string(200, 'x')}});
+    const Answer answer = produce(batch, 9, {.topic = "narrow"});
+    EXPECT_EQ(answer.error_code, KafkaError::message_too_large);
+    EXPECT_NE(answer.error_message->find("max.message.bytes"), std::string::npos);
+    EXPECT_EQ(code(batch_of({{now, std::string(1'048'588, 'x')}})), KafkaError::message_too_large);
+}
+
+TEST_F(Produce, acks_and_transactions) {
+    const Bytes batch = batch_of({{now}});
+    EXPECT_EQ(produce(batch, 9, {.acks = 2}).error_code, KafkaError::invalid_required_acks);
+    EXPECT_EQ(produce(batch, 9, {.acks = 1}).error_code, KafkaError::none);
+    ProduceRequest request = request_of(batch);
+    request.transactional_id = "t";
+    const auto response = client.call<ProduceResponse>(request, 9);
+    EXPECT_EQ(
+        response.responses.at(0).partition_responses.at(0).error_code, KafkaError::invalid_request
+    );
+}
+
+TEST_F(Produce, acks_0_is_not_answered_and_does_not_hold_up_others) {
+    broker.engine.hold_appends = true;
+    client.send(request_of(batch_of({{now}}), {.acks = 0}), 9);
+    broker.sim.loop.run_for(1s);
+    broker.engine.hold_appends = false;
+    EXPECT_EQ(produce(batch_of({{now}})).base_offset, 1);
+    EXPECT_EQ(broker.engine.held(), 1);
+    broker.engine.release();
+}
+
+TEST_F(Produce, acks_0_hangs_up_on_an_error) {
+    client.send(request_of(batch_of({{now}}), {.topic = "other", .acks = 0}), 9);
+    EXPECT_TRUE(client.hung_up());
+}
+
+TEST_F(Produce, idempotent_producers_get_kafkas_answers) {
+    const auto batch = [](std::int32_t sequence, std::int16_t epoch = 2) {
+        return batch_of(
+            {{now}}, {.producer_id = 77, .producer_epoch = epoch, .base_sequence = sequence}
+        );
+    };
+    EXPECT_EQ(code(batch(5)), KafkaError::unknown_producer_id);
+    EXPECT_EQ(code(batch(0)), KafkaError::none);
+    EXPECT_EQ(
+        broker.engine.appended.back().producer,
+        (log::ProducerStamp{.id = 77, .epoch = 2, .base_sequence = 0})
+    );
+    EXPECT_EQ(produce(batch(1)).base_offset, 1);
+    const Answer duplicate = produce(batch(0));
+    EXPECT_EQ(duplicate.error_code, KafkaError::none);
+    EXPECT_EQ(duplicate.base_offset, 0);
+    EXPECT_EQ(code(batch(7)), KafkaError::out_of_order_sequence_number);
+    EXPECT_EQ(code(batch(2, 1)), KafkaError::invalid_producer_epoch);
+}
+
+TEST_F(Produce, errors_of_the_engine_become_codes_that_keep_the_sequence) {
+    const Bytes batch = batch_of({{now}});
+    broker.engine.append_error = throttled("full");
+    EXPECT_EQ(code(batch), KafkaError::not_enough_replicas);
+    broker.engine.append_error = outcome_unknown("lost");
+    EXPECT_EQ(code(batch), KafkaError::request_timed_out);
+    broker.engine.append_error = deadline_exceeded("late");
+    EXPECT_EQ(code(batch), KafkaError::request_timed_out);
+    broker.engine.append_error = fenced("deleted");
+    EXPECT_EQ(code(batch), KafkaError::unknown_topic_or_partition);
+    for (const KafkaError error :
+         {KafkaError::not_enough_replicas, KafkaError::request_timed_out}) {
+        EXPECT_TRUE(codec::kafka::is_retriable(error));
+    }
+}
+
+TEST_F(Produce, the_clients_time_out_becomes_the_deadline_within_bounds) {
+    const auto patience = [&](std::int32_t timeout_ms) {
+        const MonoTime before = broker.sim.executor.now();
+        produce(batch_of({{now}}), 9, {.timeout_ms = timeout_ms});
+        return broker.engine.append_deadline - before;
+    };
+    EXPECT_LT(patience(0), 2s);
+    EXPECT_GE(patience(0), 1s);
+    EXPECT_GE(patience(5000), 5s);
+    EXPECT_LT(patience(5000), 6s);
+    EXPECT_LT(patience(2'000'000'000), 61s);
+}
+
+TEST_F(Produce, entries_keep_the_order_of_requests) {
+    broker.engine.hold_appends = true;
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i < 20; ++i) {
+        ids.push_back(client.send(request_of(batch_of({{now, std::to_string(i)}})), 9));
+    }
+    broker.sim.loop.run_for(1s);
+    EXPECT_EQ(broker.engine.held(), 20);  // all of them begun before any was answered
+    broker.engine.release();
+    for (int i = 0; i < 20; ++i) {
+        const auto response = client.receive<ProduceResponse>(ids[static_cast<std::size_t>(i)], 9);
+        EXPECT_EQ(response.responses.at(0).partition_responses.at(0).base_offset, i);
+    }
+}
+
+TEST_F(Produce, a_large_payload_is_the_memory_it_was_read_into_and_a_small_one_is_its_own) {
+    ProduceRequest request = request_of(batch_of({{now, std::string(900'000, 'x')}}));
+    request.topic_data[0].partition_data.push_back({.index = 1, .records = batch_of({{now}})});
+    client.call<ProduceResponse>(request, 9);
+    const Bytes& large = broker.engine.appended.at(0).payload;
+    const Bytes& small = broker.engine.appended.at(1).payload;
+    EXPECT_EQ(large.size(), request.topic_data[0].partition_data[0].records->size());
+    const auto distance = small.data() - (large.data() + large.size());
+    EXPECT_TRUE(distance < 0 || distance > 100);  // not behind it in the same frame
+}
+
+}  // namespace
+}  // namespace lakestream::kafka

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// FakeEngine and FakeCatalog: logs and topics in memory, for tests and benchmarks of handlers.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "log/engine.h"
+#include "rt/signal.h"
+
+namespace lakestream::kafka::testing {
+
+/// One executor only. Entries are durable as soon as they are appended, or when `release` is called
+/// while `hold_appends` is set. A voided entry is written with `add_void`.
+class FakeEngine final : public log::Engine {
+  public:
+    bool hold_appends = false;
+    std::optional<Error> append_error;  // answers every append
+    std::optional<Error> read_error;    // answers every read
+    std::size_t entries_per_read_max = 1000;
+    std::size_t read_bytes_last = 0;  // of the newest call of `read`, all logs
+    Deadline append_deadline{};       // of the newest append
+    std::vector<log::AppendRequest> appended;
+
+    void release() {
+        for (auto& held : std::exchange(held_, {})) {
+            held.first.set(std::move(held.second));
+        }
+    }
+
+    std::size_t held() const { return held_.size(); }
+
+    void add_void(LogId id, std::int64_t count) {
+        Log& log = logs_[id];
+        log.entries.push_back({.range = {log.end, log.end + count}, .payload = {}, .is_void = true}
+        );
+        log.end = log.end + count;
+        log.max_timestamps.push_back(-1);
+        appended_.notify_all();
+    }
+
+    void trim(LogId id, Offset start) {
+        Log& log = logs_[id];
+        log.start = start;
+        while (!log.entries.empty() && log.entries.front().range.end <= start) {
+            log.entries.erase(log.entries.begin());
+            log.max_timestamps.erase(log.max_timestamps.begin());
+        }
+    }
+
+    /// Replace the bytes of an entry that is there.
+    void damage(LogId id, std::size_t entry, Bytes payload) {
+        logs_[id].entries.at(entry).payload = std::move(payload);
+    }
+
+    rt::Future<std::vector<Result<log::Appended>>> append(
+        std::vector<log::AppendRequest> requests, Deadline deadline
+    ) override {
+        append_deadline = deadline;
+        std::vector<Result<log::Appended>> results;
+        for (log::AppendRequest& request : requests) {
+            results.push_back(append_one(request));
+            appended.push_back(std::move(request));
+        }
+        appended_.notify_all();
+        if (!hold_appends) {
+            return rt::Future<std::vector<Result<log::Appended>>>::ready(std::move(results));
+        }
+        rt::Promise<std::vector<Result<log::Appended>>> promise;
+        auto future = promise.future();
+        held_.emplace_back(std::move(promise), std::move(results));
+        return future;
+    }
+
+    rt::Future<std::vector<Result<log::ReadBatch>>> read(std::vector<log::ReadRequest> requests
+    ) override {
+        std::vector<Result<log::ReadBatch>> results;
+        read_bytes_last = 0;
+        for (const log::ReadRequest& request : requests) {
+            results.push_back(read_one(request));
+        }
+        return rt::Future<std::vector<Result<log::ReadBatch>>>::ready(std::move(results));
+    }
+
+    rt::Future<std::vector<Result<log::LogBounds>>> bounds(std::vector<LogId> logs) override {
+        std::vector<Result<log::LogBounds>> results;
+        for (const LogId id : logs) {
+            results.emplace_back(log::LogBounds{logs_[id].start, logs_[id].end});
+        }
+        return rt::Future<std::vector<Result<log::LogBounds>>>::ready(std::move(results));
+    }
+
+    rt::Task<bool> wait_append(std::vector<log::LogPosition> positions, Deadline deadline)
+        override {
+        while (true) {
+            for (const log::LogPosition& position : positions) {
+                if (logs_[position.log].end > position.seen) {
+                    co_return true;
+                }
+            }
+            if (!co_await appended_.wait(deadline)) {
+                co_return false;
+            }
+        }
+    }
+
+    rt::Task<Result<std::optional<log::TimestampHint>>> find_timestamp(
+        LogId id, std::int64_t timestamp, Offset from
+    ) override {
+        for (std::size_t i = 0; i < logs_[id].entries.size(); ++i) {
+            const log::ReadEntry& entry = logs_[id].entries[i];
+            if (entry.range.end > from && logs_[id].max_timestamps[i] >= timestamp) {
+                co_return std::optional(log::TimestampHint{entry.range});
+            }
+        }
+        co_return std::optional<log::TimestampHint>();
+    }
+
+    rt::Task<Result<std::optional<log::TimestampHint>>> find_max_timestamp(LogId id) override {
+        const Log& log = logs_[id];
+        if (log.max_timestamps.empty()) {
+            co_return std::optional<log::TimestampHint>();
+        }
+        const auto best = std::ranges::max_element(log.max_timestamps) - log.max_timestamps.begin();
+        co_return std::optional(log::TimestampHint{log.entries[static_cast<std::size_t>(best)].range
+        });
+    }
+
+    rt::Task<void> fence(LogId) override { co_return; }
+
+  private:
+    struct Producer {
+        std::int16_t epoch = 0;
+        std::int32_t next = 0;
+        std::map<std::int32_t, Offset> batches;  // by first sequence
+    };
+
+    struct Log {
+        Offset start;
+        Offset end;
+        std::vector<log::ReadEntry> entries;
+        std::vector<std::int64_t> max_timestamps;
+        std::map<std::int64_t, Producer> producers;
+    };
+
+    static Error with_reason(Error error, log::AppendReason reason) {
+        error.reason = static_cast<std::uint16_t>(reason);
+        return error;
+    }
+
+    Result<log::Appended> append_one(const log::AppendRequest& request) {
+        if (append_error.has_value()) {
+            return *append_error;
+        }
+        Log& log = logs_[request.log];
+        if (request.producer.has_value()) {
+            const log::ProducerStamp& stamp = *request.producer;
+            const auto [at, is_new] = log.producers.try_emplace(stamp.id);
+            Producer& producer = at->second;
+            if (stamp.epoch < producer.epoch) {
+                return with_reason(
+                    fenced("epoch {}", stamp.epoch), log::AppendReason::invalid_producer_epoch
+                );
+            }
+            if (const auto same = producer.batches.find(stamp.base_sequence);
+                same != producer.batches.end()) {
+                return log::Appended{.offset = same->second, .created = {}, .duplicate = true};
+            }
+            if (stamp.base_sequence != producer.next) {
+                const auto reason = is_new ? log::AppendReason::unknown_producer_id
+                                           : log::AppendReason::out_of_order_sequence;
+                if (is_new) {
+                    log.producers.erase(at);
+                }
+                return with_reason(invalid_argument("sequence {}", stamp.base_sequence), reason);
+            }
+            producer.epoch = stamp.epoch;
+            producer.next += request.records;
+            producer.batches[stamp.base_sequence] = log.end;
+        }
+        const Offset offset = log.end;
+        log.end = log.end + request.records;
+        log.entries.push_back({.range = {offset, log.end}, .payload = request.payload});
+        log.max_timestamps.push_back(request.max_timestamp);
+        return log::Appended{.offset = offset, .created = {}};
+    }
+
+    Result<log::ReadBatch> read_one(const log::ReadRequest& request) {
+        if (read_error.has_value()) {
+            return *read_error;
+        }
+        const Log& log = logs_[request.log];
+        if (request.from < log.start || request.from > log.end) {
+            return out_of_range("offset {}", request.from.v);
+        }
+        log::ReadBatch batch{.entries = {}, .bounds = {log.start, log.end}};
+        std::size_t bytes = 0;
+        for (const log::ReadEntry& entry : log.entries) {
+            if (entry.range.end <= request.from) {
+                continue;
+            }
+            bytes += entry.payload.size();
+            if (!batch.entries.empty() &&
+                (bytes > request.bytes_max || batch.entries.size() >= entries_per_read_max)) {
+                break;
+            }
+            read_bytes_last += entry.payload.size();
+            batch.entries.push_back(entry);
+        }
+        return batch;
+    }
+
+    std::map<LogId, Log> logs_;
+    rt::Signal appended_;
+    std::vector<std::pair<
+        rt::Promise<std::vector<Result<log::Appended>>>,
+        std::vector<Result<log::Appended>>>>
+        held_;
+};
+
+/// One executor only.
+class FakeCatalog final : public catalog::Catalog {
+  public:
+    std::optional<Error> error;  // answers everything
+
+    catalog::StreamPtr add(
+        const std::string& name, std::uint32_t partitions, catalog::Properties properties = {}
+    ) {
+        auto stream = std::make_shared<catalog::StreamInfo>();
+        stream->name = {.ns = "default", .name = name};
+        const std::uint64_t number = ++made_;
+        std::memcpy(stream->incarnation.data() + 8, &number, sizeof(number));
+        for (std::uint32_t i = 0; i < partitions; ++i) {
+            stream->logs.emplace_back(++last_log_);
+        }
+        stream->properties = std::move(properties);
+        return streams_[stream->name] = std::move(stream);
+    }
+
+    rt::Task<Result<catalog::StreamPtr>> create(catalog::StreamSpec spec) override {
+        if (error.has_value()) {
+            co_return *error;
+        }
+        if (streams_.contains(spec.name)) {
+            co_return already_exists("stream {}", spec.name.name);
+        }
+        co_return add(spec.name.name, spec.partitions, std::move(spec.properties));
+    }
+
+    rt::Task<Result<catalog::StreamPtr>> load(catalog::StreamName name) override {
+        if (error.has_value()) {
+            co_return *error;
+        }
+        const auto found = streams_.find(name);
+        if (found == streams_.end()) {
+            co_return not_found("stream {}", name.name);
+        }
+        co_return found->second;
+    }
+
+    rt::Task<Result<catalog::StreamPtr>> load_by_id(std::array<std::byte, 16> id) override {
+        for (const auto& [name, stream] : streams_) {
+            if (stream->incarnation == id) {
+                co_return stream;
+            }
+        }
+        co_return not_found("no stream has this id");
+    }
+
+    rt::Task<Result<std::vector<catalog::StreamPtr>>> list(std::string) override {
+        std::vector<catalog::StreamPtr> streams;
+        for (const auto& [name, stream] : streams_) {
+            streams.push_back(stream);
+        }
+        co_return streams;
+    }
+
+    rt::Task<Status> drop(catalog::StreamName name) override {
+        co_return streams_.erase(name) > 0 ? Status() : not_found("stream {}", name.name);
+    }
+
+    rt::Task<Result<std::int64_t>> allocate_producer_ids(std::int64_t count) override {
+        if (error.has_value()) {
+            co_return *error;
+        }
+        co_return std::exchange(next_producer_id_, next_producer_id_ + count);
+    }
+
+  private:
+    std::map<catalog::StreamName, catalog::StreamPtr> streams_;
+    std::uint64_t made_ = 0;
+    std::int64_t last_log_ = 100;
+    std::int64_t next_producer_id_ = 5000;
+};
+
+}  // namespace lakestream::kafka::testing
