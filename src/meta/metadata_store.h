@@ -165,8 +165,10 @@ struct SubscribeHandler {
 };
 
 enum class KeyOrder : std::uint8_t {
-    hierarchical,  // fewer slashes first, then segment by segment, bytewise
-    natural,       // bytewise
+    /// Segment by segment; where one key has its last segment and the other has not, the one that
+    /// ends comes first; else the segments' bytes decide. As Oxia 0.14 orders.
+    hierarchical,
+    natural,  // bytewise
 };
 
 /// **The call orders, the future completes**: writes of one caller to one shard are applied in the
