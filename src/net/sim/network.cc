@@ -101,8 +101,14 @@ class SimStream final : public Stream {
                 if (const auto error = broken()) {
                     co_return *error;
                 }
+                // Room for a whole segment, else a full window fills with ever smaller ones.
                 const std::size_t room = wires_.options_.window_bytes - out.held;
-                if (room == 0) {
+                const std::size_t wanted = std::min(
+                    {wires_.options_.window_bytes,
+                     part.size() - sent,
+                     wires_.options_.segment_bytes_max}
+                );
+                if (room < wanted) {
                     if (!co_await out.writable.wait(deadline)) {
                         co_return deadline_exceeded("{} does not read", peer_.to_string());
                     }

@@ -97,7 +97,8 @@ TEST(SimNetwork, holds_at_most_the_window) {
     net.sim.run(net.connect());
     EXPECT_TRUE(net.sim.run(net.write(*net.client, std::string(50'000, 'x')))
                     .is(ErrorCode::deadline_exceeded));
-    EXPECT_EQ(net.wires.bytes_held(), 10'000U);
+    EXPECT_LE(net.wires.bytes_held(), 10'000U);
+    EXPECT_GT(net.wires.bytes_held(), 10'000U - net::SimWiresOptions().segment_bytes_max);
 }
 
 std::uint64_t trace_of(std::uint64_t seed) {
