@@ -84,7 +84,9 @@ class Tree:
         self.root = root
         listed = subprocess.run(
             ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            check=True, capture_output=True, text=True,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         self.files = sorted(name for name in set(listed.split("\0")) if (root / name).is_file())
         self.rules = tomllib.loads((root / LAYERS).read_text())
@@ -383,7 +385,8 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     arguments = parser.parse_args()
     found = [
-        p for p in problems(arguments.root)
+        p
+        for p in problems(arguments.root)
         if not arguments.paths or p.file.startswith(tuple(arguments.paths))
     ]
     for problem in found:

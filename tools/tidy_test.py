@@ -129,7 +129,7 @@ class Planted(unittest.TestCase):
         self.expect({"src/base/b.cc": START + body}, "size", "function of 71 lines")
         shorter = body.replace("    g();\n", "", 1)
         self.assertEqual(self.found({"src/base/b.cc": START + shorter}), [])
-        script = "# SPDX-License-Identifier: Apache-2.0\n\"\"\"A script.\"\"\"\n\ndef f():\n"
+        script = '# SPDX-License-Identifier: Apache-2.0\n"""A script."""\n\ndef f():\n'
         self.expect({"tools/x.py": script + "    g()\n" * 70}, "size", "function of 71 lines")
 
     def test_headers(self):
@@ -226,7 +226,7 @@ class CppText(unittest.TestCase):
             "class C {\n  public:\n    explicit C(int a) : a_(a) {}\n    int a_{};\n};": [(3, 1)],
             "enum class E : int { a, b };\nvoid f() {\n}": [(2, 2)],
             "struct alignas(64) S {\n    void f() {\n    }\n};": [(2, 2)],
-            "[[gnu::target(\"sse\")]] int f() {\n}": [(1, 2)],
+            '[[gnu::target("sse")]] int f() {\n}': [(1, 2)],
             "void f(std::span<const int> s) requires(true) {\n}": [(1, 2)],
         }.items():
             with self.subTest(source):
