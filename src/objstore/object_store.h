@@ -39,10 +39,11 @@ struct ListPage {
     bool more = false;                // list again from the last name
 };
 
-/// Names are relative to the store's root, `/`-separated, 1 to 900 bytes of UTF-8, without empty,
-/// `.` or `..` segments (`invalid_argument`). Objects are immutable: written once, whole. A put
-/// whose task has ended `ok` is durable and visible to every later get and list. Safe to call from
-/// any executor; the result arrives on the caller's.
+/// Names are relative to the store's root, `/`-separated, 1 to 900 bytes of UTF-8; what else they
+/// must not be is at `check_name` (`invalid_argument`). A name is not also a folder of others: `a`
+/// beside `a/b` is `invalid_argument` where the store is a folder. Objects are immutable: written
+/// once, whole. A put whose task has ended `ok` is durable and visible to every later get and list.
+/// Safe to call from any executor; the result arrives on the caller's.
 ///
 /// Errors of every call: `invalid_argument` (name), `unavailable`, `deadline_exceeded`, `throttled`
 /// (nothing was applied), `exhausted` (disk or quota full; nothing was applied), `unsupported`
@@ -57,7 +58,8 @@ class ObjectStore {
     virtual rt::Task<Status> put(std::string name, Slices body, IfExists if_exists) = 0;
 
     /// Read a range, or all of it. Errors: also `not_found`, `out_of_range` (the range ends beyond
-    /// the object), `corrupt` (the store's checksum says so). Cost: 1 GET.
+    /// the object), `corrupt` (the store's checksum says so; ranges may not be checked). Cost: 1
+    /// GET.
     virtual rt::Task<Result<Bytes>> get(std::string name, std::optional<ByteRange> range) = 0;
 
     /// Size and time. Errors: also `not_found`. Cost: 1 HEAD.
@@ -70,11 +72,30 @@ class ObjectStore {
     ) = 0;
 
     /// Delete objects, at most 1000; one that is missing counts as deleted. The answer has one
-    /// status for each name, in order; `outcome_unknown` is safe to repeat. Cost: 1 DELETE.
+    /// status for each name, in order; `outcome_unknown` is safe to repeat. A folder's loss of
+    /// power may bring a deleted object back. Cost: 1 DELETE.
     virtual rt::Task<std::vector<Status>> remove(std::vector<std::string> names) = 0;
 };
 
-/// Whether every store accepts this name; the error says what is wrong with it.
+inline constexpr std::uint32_t list_limit_max = 1000;
+inline constexpr std::size_t remove_names_max = 1000;
+
+/// First segment that a folder keeps for unfinished writes, and the ending of its checksum files.
+inline constexpr std::string_view reserved_folder = ".lks-tmp";
+inline constexpr std::string_view reserved_ending = ".crc32c";
+
+/// Whether every store accepts this name; the error says what is wrong with it. Refused: control
+/// characters and broken UTF-8; empty, `.` and `..` segments, and those over 255 bytes (the last:
+/// 248); what is reserved above.
 Status check_name(std::string_view name);
+
+/// Whether the range is one: begin <= end.
+Status check_range(const std::optional<ByteRange>& range);
+
+/// Whether the limit of a list is in [1, list_limit_max].
+Status check_limit(std::uint32_t limit);
+
+/// Whether this many names may be removed at once.
+Status check_remove(std::size_t names);
 
 }  // namespace lakestream::objstore

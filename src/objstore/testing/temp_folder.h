@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// TempFolder: a folder for one test, deleted with everything in it.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "base/assert.h"
+
+namespace lakestream::objstore {
+
+class TempFolder {
+  public:
+    TempFolder() : path_(std::filesystem::temp_directory_path() / "lakestream-XXXXXX") {
+        LKS_ASSERT(mkdtemp(path_.data()) != nullptr);
+    }
+    TempFolder(const TempFolder&) = delete;
+    TempFolder& operator=(const TempFolder&) = delete;
+    ~TempFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+
+    const std::string& path() const noexcept { return path_; }
+
+  private:
+    std::string path_;
+};
+
+}  // namespace lakestream::objstore
