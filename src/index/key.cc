@@ -18,7 +18,7 @@ constexpr std::size_t digits = 20;
 std::optional<std::int64_t> parse_number(std::string_view text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    if (error != std::errc() || end != text.data() + text.size() || text.starts_with('-')) {
         return std::nullopt;
     }
     return value;

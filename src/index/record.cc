@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
+#include "base/format.h"
 #include "codec/fastpfor.h"
 #include "codec/reader.h"
 #include "codec/varint.h"
@@ -274,6 +276,29 @@ Result<std::vector<std::int32_t>> IndexRecord::entry_records() const {
         );
     }
     return records;
+}
+
+Result<EntrySpan> IndexRecord::find_entry(Offset end, Offset offset) const {
+    const OffsetRange all{end - message_count, end};
+    if (!all.contains(offset)) {
+        return out_of_range("offset {} is not in the index record that ends at {}", offset, end);
+    }
+    if (entry_offsets.empty() && entry_count <= 1) {
+        return EntrySpan{0, all};
+    }
+    const auto found = std::ranges::upper_bound(entry_offsets, offset - all.begin);
+    if (found == entry_offsets.end()) {
+        return corrupt("index record of {} entries does not say where they end", entry_count);
+    }
+    const std::int64_t before = found == entry_offsets.begin() ? 0 : *std::prev(found);
+    const EntrySpan span{
+        static_cast<std::size_t>(found - entry_offsets.begin()),
+        {all.begin + before, all.begin + *found},
+    };
+    if (!span.range.contains(offset) || span.range.end > end) {
+        return corrupt("index record whose entry offsets do not rise to {} records", message_count);
+    }
+    return span;
 }
 
 }  // namespace lakestream::index

@@ -3,6 +3,7 @@
 // hand.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/result.h"
 #include "lakestream/bytes.h"
+#include "lakestream/types.h"
 
 namespace lakestream::index {
 
@@ -29,7 +31,9 @@ struct ProducerEntry {
     std::uint32_t entry = 0;  // place among the record's entries
     std::int64_t producer_id = 0;
     std::int16_t epoch = 0;
-    std::int32_t base_sequence = 0;
+    std::int32_t base_sequence = 0;  // -1 of a control entry
+    bool is_transactional = false;
+    bool is_control = false;  // a transaction's end
 
     friend bool operator==(const ProducerEntry&, const ProducerEntry&) = default;
 };
@@ -41,6 +45,14 @@ struct Extension {
     std::vector<ProducerEntry> producers;  // ascending by entry; only idempotent ones
 
     friend bool operator==(const Extension&, const Extension&) = default;
+};
+
+/// One entry of a record.
+struct EntrySpan {
+    std::size_t entry = 0;  // place among the record's entries
+    OffsetRange range;
+
+    friend bool operator==(const EntrySpan&, const EntrySpan&) = default;
 };
 
 /// One record: which object holds the `message_count` records before the key's end offset.
@@ -68,6 +80,9 @@ struct IndexRecord {
     /// Records of each entry. Errors: `corrupt` (several entries without entry_offsets, or counts
     /// that do not rise to message_count).
     Result<std::vector<std::int32_t>> entry_records() const;
+    /// The entry that holds `offset`, when the record's key says `end`. Cost: O(log entries).
+    /// Errors: `out_of_range` (outside the record), `corrupt` (as entry_records()).
+    Result<EntrySpan> find_entry(Offset end, Offset offset) const;
 
     friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };

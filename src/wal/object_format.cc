@@ -3,7 +3,10 @@
 #include "wal/object_format.h"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
+#include <tuple>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/endian.h"
@@ -18,6 +21,7 @@ constexpr std::int32_t format_version = 3;
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t legacy_length_bytes = 8;
 constexpr std::size_t legacy_row_bytes = 32;
+constexpr std::size_t crowded_table_max = 64;  // a smaller table grows when a bucket gets 8 logs
 
 /// Java's hash of a long, spread as its hash map spreads it.
 std::uint32_t java_hash(LogId log) {
@@ -29,15 +33,6 @@ std::uint32_t java_hash(LogId log) {
 /// The older layout has an int64 length, whose high word is zero.
 bool is_legacy(std::span<const std::byte> begin) {
     return load_be<std::int32_t>(begin.data()) == 0;
-}
-
-void keep_last(std::vector<Section>& sections, Section section) {
-    const auto same = std::ranges::find(sections, section.log, &Section::log);
-    if (same != sections.end()) {
-        *same = std::move(section);
-    } else {
-        sections.push_back(std::move(section));
-    }
 }
 
 Section read_section(codec::Reader& in) {
@@ -56,27 +51,44 @@ Section read_section(codec::Reader& in) {
     return section;
 }
 
-Result<std::vector<Section>> read_legacy_rows(codec::Reader& in, std::uint64_t rows) {
+struct LegacyRow {
+    LogId log;
+    std::int64_t number = 0;
+    EntryPlace place;
+};
+
+Result<LegacyRow> read_legacy_row(codec::Reader& in) {
+    const LogId log(in.int64());
+    const std::int64_t number = in.int64();
+    const std::int64_t offset = in.int64();
+    const std::int64_t length = in.int64();
+    constexpr auto max = static_cast<std::int64_t>(payload_bytes_max);
+    if (offset < 0 || length < 0 || offset > max || length > max) {
+        return corrupt(
+            "offset {} and length {} of entry {} are out of range", offset, length, number
+        );
+    }
+    return LegacyRow{
+        log, number, {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(length), 0}
+    };
+}
+
+Result<std::vector<Section>> read_legacy_rows(codec::Reader& in) {
+    std::vector<LegacyRow> rows;
+    // The writer stores whole rows; what is left of one at the end is none.
+    while (in.remaining() >= legacy_row_bytes) {
+        rows.push_back(LKS_TRY(read_legacy_row(in)));
+    }
+    std::ranges::sort(rows, {}, [](const LegacyRow& row) {
+        return std::tuple(row.log, row.number, row.place.offset);
+    });
     std::vector<Section> sections;
-    for (std::uint64_t i = 0; i < rows; ++i) {
-        const LogId log(in.int64());
-        in.int64();  // entry number in the object: rows are in its order
-        const std::int64_t offset = in.int64();
-        const std::int64_t length = in.int64();
-        if (offset < 0 || length < 0 || offset > static_cast<std::int64_t>(payload_bytes_max) ||
-            length > static_cast<std::int64_t>(payload_bytes_max)) {
-            return corrupt(
-                "index row {}: offset {} and length {} are out of range", i, offset, length
-            );
+    for (const LegacyRow& row : rows) {
+        if (sections.empty() || sections.back().log != row.log) {
+            sections.push_back({.log = row.log});
         }
-        const EntryPlace place{
-            static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(length), 0
-        };
-        auto section = std::ranges::find(sections, log, &Section::log);
-        if (section == sections.end()) {
-            section = sections.insert(sections.end(), Section{.log = log, .entries = {}});
-        }
-        section->entries.push_back(place);
+        sections.back().entries.push_back(row.place);
+        sections.back().legacy_numbers.push_back(row.number);
     }
     return sections;
 }
@@ -91,7 +103,13 @@ void ObjectBuilder::add(LogId log, Bytes payload, std::int32_t records) {
     }
     const auto [at, is_new] = by_log_.try_emplace(log, sections_.size());
     if (is_new) {
-        sections_.push_back({.log = log, .entries = {}});
+        sections_.push_back({.log = log});
+        const auto shares_bucket = [&](const Section& other) {
+            return bucket(other.log) == bucket(log);
+        };
+        if (buckets_ < crowded_table_max && std::ranges::count_if(sections_, shares_bucket) >= 8) {
+            buckets_ *= 2;
+        }
     }
     sections_[at->second].entries.push_back({
         static_cast<std::uint32_t>(payload_.size()),
@@ -101,13 +119,16 @@ void ObjectBuilder::add(LogId log, Bytes payload, std::int32_t records) {
     payload_.append(std::move(payload));
 }
 
+std::size_t ObjectBuilder::bucket(LogId log) const {
+    return java_hash(log) & (buckets_ - 1);
+}
+
 std::vector<std::size_t> ObjectBuilder::section_order() const {
     std::vector<std::size_t> order(sections_.size());
     std::ranges::copy(std::views::iota(std::size_t{0}, order.size()), order.begin());
     std::ranges::sort(order, [this](std::size_t a, std::size_t b) {
-        const std::uint32_t mask = static_cast<std::uint32_t>(buckets_) - 1;
-        const std::uint32_t bucket_a = java_hash(sections_[a].log) & mask;
-        const std::uint32_t bucket_b = java_hash(sections_[b].log) & mask;
+        const std::size_t bucket_a = bucket(sections_[a].log);
+        const std::size_t bucket_b = bucket(sections_[b].log);
         return bucket_a != bucket_b ? bucket_a < bucket_b : a > b;  // newest first inside a bucket
     });
     return order;
@@ -162,27 +183,26 @@ Result<ObjectHeader> ObjectHeader::parse(std::span<const std::byte> begin) {
     codec::Reader in(begin.first(needed));
     if (is_legacy(begin)) {
         in.skip(legacy_length_bytes);
-        if (in.remaining() % legacy_row_bytes != 0) {
-            // The writer stores whole rows; what is cut off is not one.
-            in = codec::Reader(begin.subspan(
-                legacy_length_bytes, in.remaining() - in.remaining() % legacy_row_bytes
-            ));
-        }
-        header.sections_ = LKS_TRY(read_legacy_rows(in, in.remaining() / legacy_row_bytes));
+        header.sections_ = LKS_TRY(read_legacy_rows(in));
         return header;
     }
     in.skip(length_bytes + sizeof(format_version));
+    std::map<LogId, Section> sections;
     while (in.remaining() > 0) {
         Section section = read_section(in);
-        LKS_TRY(in.status("index block"));
-        keep_last(header.sections_, std::move(section));
+        const LogId log = section.log;
+        sections.insert_or_assign(log, std::move(section));
+    }
+    LKS_TRY(in.status("index block"));
+    for (auto& [log, section] : sections) {
+        header.sections_.push_back(std::move(section));
     }
     return header;
 }
 
 const Section* ObjectHeader::find(LogId log) const noexcept {
-    const auto found = std::ranges::find(sections_, log, &Section::log);
-    return found == sections_.end() ? nullptr : &*found;
+    const auto found = std::ranges::lower_bound(sections_, log, {}, &Section::log);
+    return found != sections_.end() && found->log == log ? &*found : nullptr;
 }
 
 }  // namespace lakestream::wal

@@ -25,13 +25,17 @@ namespace lakestream::wal {
 struct EntryPlace {
     std::uint32_t offset = 0;  // bytes from the start of the payload region
     std::uint32_t length = 0;  // bytes
-    std::int32_t records = 0;  // >= 1 in objects of ours
+    std::int32_t records = 0;  // >= 1 in objects of ours; 0 in the older layout, which has none
+
+    friend bool operator==(const EntryPlace&, const EntryPlace&) = default;
 };
 
 /// The entries of one log, in append order.
 struct Section {
     LogId log;
     std::vector<EntryPlace> entries;
+    /// Older layout only: each entry's number in the object, by which text index records name it.
+    std::vector<std::int64_t> legacy_numbers;
 };
 
 /// Upper bound of an index block that a reader accepts.
@@ -48,7 +52,8 @@ struct BuiltObject {
 
 /// Builds one object. Nothing is copied but the index block. The same entries in the same order
 /// give the same bytes as the Java engine: sections stand in the order of its hash map (a table
-/// that starts with 16 buckets, newest first inside a bucket).
+/// that starts with 16 buckets, newest first inside a bucket), unless 8 logs share one of 64 or
+/// more buckets. Cost: O(1) an entry, one sort of the logs at the end.
 class ObjectBuilder {
   public:
     /// Append an entry. Precondition: records >= 1; all payloads together stay below
@@ -59,6 +64,7 @@ class ObjectBuilder {
     BuiltObject finish();
 
   private:
+    std::size_t bucket(LogId log) const;
     std::vector<std::size_t> section_order() const;
 
     std::vector<Section> sections_;  // in order of first appearance
@@ -79,8 +85,9 @@ class ObjectHeader {
     /// Errors: `corrupt` (shorter than needed, or ending inside a section).
     static Result<ObjectHeader> parse(std::span<const std::byte> begin);
 
+    /// Ascending by log.
     const std::vector<Section>& sections() const noexcept { return sections_; }
-    /// The section of a log; null when the object holds none.
+    /// The section of a log; null when the object holds none. Cost: O(log sections).
     const Section* find(LogId log) const noexcept;
     /// Where the payload region starts, bytes from the object's start.
     std::uint64_t payload_begin() const noexcept { return payload_begin_; }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 
 namespace lakestream::wal {
@@ -30,9 +29,11 @@ std::optional<int> take_number(std::string_view& rest, std::size_t digits) {
         return std::nullopt;
     }
     int value = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + digits, value);
-    if (error != std::errc() || end != rest.data() + digits || value < 0) {
-        return std::nullopt;
+    for (const char digit : rest.substr(0, digits)) {
+        if (digit < '0' || digit > '9') {
+            return std::nullopt;
+        }
+        value = value * 10 + (digit - '0');
     }
     rest.remove_prefix(digits + 1);
     return value;
