@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine over memory stores: appends, reads, restarts, failures, and several engines at once.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/log.h"
+#include "log/testing/cluster.h"
+
+namespace lakestream::log {
+namespace {
+
+// Failures are the subject here: their log lines are not.
+const bool quiet = [] {
+    log::set_sink(
+        [](log::Level, std::string_view, std::string_view) noexcept {}, log::Level::error
+    );
+    return true;
+}();
+
+AppendRequest entry(
+    LogId log,
+    const std::string& text,
+    std::int32_t records = 1,
+    std::optional<ProducerStamp> producer = {}
+) {
+    return {
+        .log = log,
+        .payload = Bytes::copy(text),
+        .records = records,
+        .max_timestamp = 1000,
+        .producer = producer,
+        .arrived = {},
+    };
+}
+
+rt::Task<Result<Appended>> append(Engine& engine, AppendRequest request) {
+    rt::Executor& executor = co_await rt::this_executor();
+    std::vector<AppendRequest> requests;
+    requests.push_back(std::move(request));
+    auto results = co_await engine.append(std::move(requests), executor.now() + 30s);
+    co_return std::move(results.front());
+}
+
+/// All readable entries from `from` on, as text.
+rt::Task<Result<std::vector<std::string>>> read_all(Engine& engine, LogId log, Offset from) {
+    std::vector<std::string> texts;
+    while (true) {
+        std::vector<ReadRequest> requests{{.log = log, .from = from, .bytes_max = 1 << 20}};
+        auto results = co_await engine.read(std::move(requests));
+        ReadBatch batch = LKS_CO_TRY(std::move(results.front()));
+        if (batch.entries.empty()) {
+            co_return texts;
+        }
+        for (const ReadEntry& read : batch.entries) {
+            EXPECT_LE(read.range.begin, from);
+            from = read.range.end;
+            if (!read.is_void) {
+                texts.emplace_back(read.payload.view());
+            }
+        }
+    }
+}
+
+constexpr LogId log_a(7);
+constexpr LogId log_b(12);
+
+TEST(Engine, appends_and_reads_back_from_memory_and_from_objects) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    for (int i = 0; i < 5; ++i) {
+        const auto done =
+            cluster.run(node.home(), append(*node.engine, entry(log_a, std::to_string(i), 2)));
+        ASSERT_TRUE(done.ok()) << done.error().to_string();
+        EXPECT_EQ(done->offset, Offset(i * 2));
+    }
+    const std::vector<std::string> all{"0", "1", "2", "3", "4"};
+    EXPECT_EQ(cluster.run(node.home(), read_all(*node.engine, log_a, Offset(0))).value(), all);
+    EXPECT_EQ(node.flaky_objects.gets, 0U);
+
+    cluster.stop(node);
+    auto& next = cluster.add_node();
+    EXPECT_EQ(cluster.run(next.home(), read_all(*next.engine, log_a, Offset(0))).value(), all);
+    EXPECT_GT(next.flaky_objects.gets, 0U);
+    EXPECT_EQ(
+        cluster.run(next.home(), read_all(*next.engine, log_a, Offset(5))).value(),
+        (std::vector<std::string>{"2", "3", "4"})
+    );
+    EXPECT_TRUE(cluster.run(next.home(), read_all(*next.engine, log_a, Offset(11)))
+                    .is(ErrorCode::out_of_range));
+}
+
+rt::Task<std::vector<Result<Appended>>> append_many(
+    Engine& engine, std::vector<AppendRequest> requests
+) {
+    rt::Executor& executor = co_await rt::this_executor();
+    co_return co_await engine.append(std::move(requests), executor.now() + 30s);
+}
+
+TEST(Engine, one_flush_is_one_put_and_one_write_whatever_the_number_of_logs) {
+    TestCluster cluster(2);
+    auto& node = cluster.add_node(1);
+    std::vector<AppendRequest> requests;
+    for (std::int64_t log = 0; log < 100; ++log) {
+        requests.push_back(entry(LogId(log), "x"));
+    }
+    for (const auto& done : cluster.run(node.home(), append_many(*node.engine, requests))) {
+        EXPECT_TRUE(done.ok());
+    }
+    EXPECT_EQ(node.flaky_objects.puts, 1U);
+    EXPECT_EQ(node.flaky_metadata.writes, 1U);
+    cluster.loop.run_for(24h);
+    EXPECT_EQ(node.flaky_objects.puts, 1U) << "an idle node sends nothing";
+    EXPECT_EQ(node.flaky_metadata.writes, 1U);
+}
+
+TEST(Engine, duplicates_are_answered_with_the_original_offset) {
+    TestCluster cluster(3);
+    auto& node = cluster.add_node();
+    const auto stamped = [](std::int32_t sequence) {
+        return entry(log_a, "s" + std::to_string(sequence), 1, ProducerStamp{5, 0, sequence});
+    };
+    for (std::int32_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(cluster.run(node.home(), append(*node.engine, stamped(i)))->offset, Offset(i));
+    }
+    const auto again = cluster.run(node.home(), append(*node.engine, stamped(1)));
+    EXPECT_EQ(again->offset, Offset(1));
+    EXPECT_TRUE(again->duplicate);
+    const auto gap = cluster.run(node.home(), append(*node.engine, stamped(9)));
+    ASSERT_FALSE(gap.ok());
+    EXPECT_EQ(gap.error().reason, static_cast<std::uint16_t>(AppendReason::out_of_order_sequence));
+    // The gap left a void; reads step over it.
+    EXPECT_EQ(cluster.run(node.home(), append(*node.engine, stamped(3)))->offset, Offset(4));
+    EXPECT_EQ(
+        cluster.run(node.home(), read_all(*node.engine, log_a, Offset(0))).value(),
+        (std::vector<std::string>{"s0", "s1", "s2", "s3"})
+    );
+    cluster.crash(node);
+    auto& next = cluster.add_node();
+    const auto later = cluster.run(next.home(), append(*next.engine, stamped(2)));
+    EXPECT_EQ(later->offset, Offset(2));
+    EXPECT_TRUE(later->duplicate) << "a new node knows the producers without reading objects";
+    EXPECT_EQ(next.flaky_objects.gets, 0U);
+}
+
+TEST(Engine, a_full_disk_fails_appends_and_recovers) {
+    TestCluster cluster(4);
+    auto& node = cluster.add_node();
+    node.flaky_objects.failing = exhausted("no space left in /data");
+    const auto refused = cluster.run(node.home(), append(*node.engine, entry(log_a, "lost")));
+    EXPECT_TRUE(refused.is(ErrorCode::exhausted));
+    node.flaky_objects.failing.reset();
+    EXPECT_EQ(
+        cluster.run(node.home(), append(*node.engine, entry(log_a, "kept")))->offset, Offset(0)
+    );
+    EXPECT_EQ(
+        cluster.run(node.home(), read_all(*node.engine, log_a, Offset(0))).value(),
+        std::vector<std::string>{"kept"}
+    );
+}
+
+TEST(Engine, an_append_without_an_answer_is_unknown_and_goes_on) {
+    TestCluster cluster(5);
+    auto& node = cluster.add_node();
+    node.flaky_objects.failing = unavailable("away");
+    const auto unknown = cluster.run(node.home(), append(*node.engine, entry(log_a, "slow")));
+    EXPECT_TRUE(unknown.is(ErrorCode::outcome_unknown));
+    node.flaky_objects.failing.reset();
+    cluster.loop.run_for(10s);
+    EXPECT_EQ(
+        cluster.run(node.home(), read_all(*node.engine, log_a, Offset(0))).value(),
+        std::vector<std::string>{"slow"}
+    );
+}
+
+TEST(Engine, a_fenced_log_takes_nothing) {
+    TestCluster cluster(6);
+    auto& node = cluster.add_node();
+    EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "x"))).ok());
+    cluster.run(node.home(), [](Engine& engine) -> rt::Task<bool> {
+        co_await engine.fence(log_a);
+        co_return true;
+    }(*node.engine));
+    EXPECT_TRUE(
+        cluster.run(node.home(), append(*node.engine, entry(log_a, "y"))).is(ErrorCode::fenced)
+    );
+    EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_b, "y"))).ok());
+}
+
+TEST(Engine, waiting_ends_with_an_append_or_at_the_deadline) {
+    TestCluster cluster(8);
+    auto& node = cluster.add_node();
+    const auto wait = [&](Offset seen) {
+        return cluster.run(
+            node.home(), node.engine->wait_append({{log_a, seen}}, cluster.loop.now() + 500ms)
+        );
+    };
+    EXPECT_FALSE(wait(Offset(0)));
+    EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "x"))).ok());
+    EXPECT_TRUE(wait(Offset(0)));
+    EXPECT_FALSE(wait(Offset(1)));
+}
+
+TEST(Engine, damage_is_named_and_the_rest_goes_on) {
+    TestCluster cluster(9);
+    auto& node = cluster.add_node();
+    for (const char* text : {"one", "two"}) {
+        EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, text))).ok());
+    }
+    EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_b, "other"))).ok());
+    cluster.stop(node);
+    const auto objects = cluster.bucket.list("", "", 10);
+    ASSERT_EQ(objects->objects.size(), 3U);
+    std::string damaged(cluster.bucket.get(objects->objects[0].name, {})->view());
+    damaged.back() = static_cast<char>(damaged.back() ^ 1);
+    ASSERT_TRUE(
+        cluster.bucket
+            .put(
+                objects->objects[0].name, Slices(Bytes::own(damaged)), objstore::IfExists::overwrite
+            )
+            .ok()
+    );
+    auto& next = cluster.add_node();
+    int corrupted = 0;
+    for (const LogId log : {log_a, log_b}) {
+        const auto read = cluster.run(next.home(), read_all(*next.engine, log, Offset(0)));
+        if (read.is(ErrorCode::corrupt)) {
+            ++corrupted;
+            EXPECT_NE(read.error().message.find(objects->objects[0].name), std::string::npos);
+        }
+    }
+    EXPECT_EQ(corrupted, 1);
+}
+
+/// One idempotent producer with five batches in flight that sends each to a random engine, and
+/// repeats what was not answered well, as clients do.
+struct Ledger {
+    std::map<std::int32_t, Offset> acknowledged;  // by sequence
+};
+
+rt::Task<void> send_until_acknowledged(
+    TestCluster& cluster, std::int64_t producer, std::int32_t sequence, Ledger& ledger, bool& failed
+) {
+    rt::Executor& executor = co_await rt::this_executor();
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        auto& node = *cluster.nodes[executor.rng().below(cluster.nodes.size())];
+        std::vector<AppendRequest> requests;
+        requests.push_back(entry(
+            log_a,
+            std::to_string(producer) + ":" + std::to_string(sequence),
+            1,
+            ProducerStamp{producer, 0, sequence}
+        ));
+        auto results = co_await node.engine->append(std::move(requests), executor.now() + 2s);
+        if (results.front().ok()) {
+            ledger.acknowledged[sequence] = results.front()->offset;
+            co_return;
+        }
+        co_await rt::sleep_until(
+            executor.now() + std::chrono::milliseconds(executor.rng().below(50))
+        );
+    }
+    failed = true;
+}
+
+rt::Task<void> produce_in_flight(
+    TestCluster& cluster, rt::TaskScope& scope, std::int64_t producer, Ledger& ledger, bool& failed
+) {
+    constexpr std::int32_t count = 40;
+    constexpr std::size_t in_flight = 5;
+    for (std::int32_t next = 0; next < count; ++next) {
+        while (ledger.acknowledged.size() + in_flight <= static_cast<std::size_t>(next)) {
+            co_await rt::sleep_until(cluster.loop.now() + 1ms);
+        }
+        scope.spawn(send_until_acknowledged(cluster, producer, next, ledger, failed));
+    }
+}
+
+class RandomSelector : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomSelector, zero_lost_zero_doubled_with_any_engine_answering) {
+    TestCluster cluster(GetParam(), 1 + GetParam() % 2);
+    cluster.settings.shared_metadata = true;
+    cluster.settings.snapshot_records = 10;
+    rt::Rng rng(GetParam());
+    cluster.flakiness = {
+        .fail_before = rng.below(100),
+        .lose_answer = rng.below(200),
+        .apply_late = rng.below(200),
+        .delay_max = std::chrono::milliseconds(rng.below(20)),
+    };
+    for (int i = 0; i < 3; ++i) {
+        cluster.add_node();
+    }
+    rt::TaskScope clients(cluster.outside);
+    std::map<std::int64_t, Ledger> ledgers;
+    bool failed = false;
+    for (std::int64_t producer = 1; producer <= 3; ++producer) {
+        clients.spawn(produce_in_flight(cluster, clients, producer, ledgers[producer], failed));
+    }
+    ASSERT_TRUE(
+        cluster.loop.run_until([&] { return clients.size() == 0; }, cluster.loop.now() + 30min)
+    );
+    ASSERT_FALSE(failed);
+    cluster.flakiness = {};
+    cluster.loop.run_for(10s);  // what is late lands
+
+    std::vector<std::vector<std::string>> seen;
+    for (const auto& node : cluster.nodes) {
+        static_cast<void>(cluster.run(node->home(), [](Engine& engine) -> rt::Task<bool> {
+            std::vector<LogId> logs{log_a};
+            co_return (co_await engine.bounds(std::move(logs))).front().ok();
+        }(*node->engine)));
+        seen.push_back(cluster.run(node->home(), read_all(*node->engine, log_a, Offset(0))).value()
+        );
+    }
+    EXPECT_EQ(seen[0], seen[1]);
+    EXPECT_EQ(seen[0], seen[2]);
+    std::map<std::string, int> next;
+    for (const std::string& text : seen[0]) {
+        const std::string producer = text.substr(0, text.find(':'));
+        EXPECT_EQ(std::stoi(text.substr(text.find(':') + 1)), next[producer]++) << text;
+    }
+    for (const auto& [producer, ledger] : ledgers) {
+        EXPECT_EQ(ledger.acknowledged.size(), 40U);
+        EXPECT_EQ(next[std::to_string(producer)], 40);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomSelector, testing::Range<std::uint64_t>(1, 60));
+
+}  // namespace
+}  // namespace lakestream::log
