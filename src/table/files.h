@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// TableFiles: the files that tables and compacted logs are made of; no Arrow in this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "lakestream/bytes.h"
+#include "lakestream/types.h"
+
+namespace lakestream::table {
+
+struct RowHeader {
+    std::string_view key;
+    std::optional<std::span<const std::byte>> value;
+};
+
+/// One record as a table row (decisions: `kafka_*` columns beside `value`). Borrowed for one call.
+/// A null key or value and an empty one are different things.
+struct Row {
+    std::int32_t partition = 0;
+    std::int64_t offset = 0;
+    std::int64_t timestamp_ms = 0;
+    std::optional<std::span<const std::byte>> key;
+    std::optional<std::span<const std::byte>> value;
+    std::span<const RowHeader> headers;
+};
+
+/// Statistics of one leaf column, as Iceberg's manifests carry them. Bounds are Iceberg's
+/// single-value serialisation.
+struct ColumnStats {
+    std::int64_t size_bytes = 0;   // on disk
+    std::int64_t value_count = 0;  // nulls included
+    std::int64_t null_count = 0;
+    std::optional<Bytes> lower;
+    std::optional<Bytes> upper;
+};
+
+/// A finished data file on local disk.
+struct DataFile {
+    std::string path;
+    std::int64_t size_bytes = 0;
+    std::int64_t rows = 0;
+    std::map<std::int32_t, ColumnStats> columns;  // by field id
+    std::vector<std::int64_t> split_offsets;      // of its row groups
+};
+
+/// Writes one Parquet data file of a table. Rows come in the order of (partition, offset). Bounded
+/// memory: one row group. Dropping it unfinished removes the file.
+class DataFileWriter {
+  public:
+    virtual ~DataFileWriter() = default;
+    virtual Status add(const Row& row) = 0;
+    /// Bytes written and held so far, about.
+    virtual std::uint64_t bytes() const = 0;
+    virtual Result<DataFile> finish() = 0;
+};
+
+/// Reads rows of one data file back, in order.
+class DataFileReader {
+  public:
+    virtual ~DataFileReader() = default;
+    /// The next row; none at the end. It lives until the next call.
+    virtual Result<std::optional<Row>> next() = 0;
+};
+
+/// One entry (as appended) on its way to a compacted object.
+struct CompactedEntry {
+    OffsetRange range;
+    std::int64_t timestamp_ms = 0;     // of the index record
+    std::int64_t cumulative_size = 0;  // of the log up to and including this entry
+    Bytes payload;
+};
+
+/// A finished compacted pair on local disk: `ursa-<uuid>.parquet` and `.index`.
+struct CompactedPair {
+    std::string parquet_path;
+    std::string index_path;
+    std::int64_t parquet_bytes = 0;
+    std::int64_t payload_bytes = 0;
+    std::int64_t entries = 0;
+};
+
+/// Writes a compacted pair, byte-compatible with Ursa 1.0 (docs/formats/compacted-object.md).
+/// Entries come in order. Dropping it unfinished removes the files.
+class CompactedWriter {
+  public:
+    virtual ~CompactedWriter() = default;
+    virtual Status add(const CompactedEntry& entry) = 0;
+    virtual std::uint64_t bytes() const = 0;
+    virtual Result<CompactedPair> finish() = 0;
+};
+
+/// Reads entries of a compacted object from the bytes of its two files.
+class CompactedReader {
+  public:
+    virtual ~CompactedReader() = default;
+    /// Entries from the one that holds `from` on, at least one when there is one, about `bytes_max`
+    /// of payload. Errors: `corrupt`, `out_of_range`.
+    virtual Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) = 0;
+};
+
+/// Ranged reads of one stored file, for readers; blocking, called on an offloaded thread.
+class RandomFile {
+  public:
+    virtual ~RandomFile() = default;
+    virtual std::uint64_t size() const = 0;
+    virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) = 0;
+};
+
+/// Makes writers and readers; the one door to the Arrow module. Thread-safe; what it makes is not.
+/// All calls may block and use much CPU: offload them.
+class TableFiles {
+  public:
+    virtual ~TableFiles() = default;
+    /// `zstd_level` 1 to 19. Errors: `exhausted`, `unsupported` (path).
+    virtual Result<std::unique_ptr<DataFileWriter>> write_data_file(
+        std::string path, int zstd_level
+    ) = 0;
+    virtual Result<std::unique_ptr<DataFileReader>> read_data_file(std::unique_ptr<RandomFile> file
+    ) = 0;
+    /// `folder` takes both files; `uuid` names them.
+    virtual Result<std::unique_ptr<CompactedWriter>> write_compacted(
+        std::string folder, std::string uuid, LogId log
+    ) = 0;
+    virtual Result<std::unique_ptr<CompactedReader>> read_compacted(
+        std::unique_ptr<RandomFile> parquet, std::unique_ptr<RandomFile> index
+    ) = 0;
+};
+
+/// Load the Arrow module (`liblakestream_tables.so`, next to the program or in ../lib). Roles that
+/// write no tables never call it. Errors: `unsupported`, naming the file and what to do.
+Result<std::unique_ptr<TableFiles>> load_table_files();
+
+}  // namespace lakestream::table
