@@ -380,7 +380,7 @@ rt::Task<void> Shard::fence(LogId id) {
 
 rt::Task<void> Shard::close() {
     co_await scope_.close();
-    for (const auto& [id, log] : logs_) {
+    for (const auto& [id, log] : logs_) {  // any order: logs are saved one by one
         if (log->state == LoadState::loaded && !log->fenced && log->fold.end > log->saved) {
             co_await save(*log);
         }
