@@ -46,6 +46,7 @@ struct BrokerOptions {
     bool auto_create_topics = true;
     /// Partitions of a topic whose creator does not say (num.partitions). 1 to 100,000.
     std::int32_t partitions_default = 1;
+    /// Most partitions of one topic, and of all topics of one CreateTopics request together.
     std::int32_t partitions_max = 100'000;
     /// Most topics created, deleted or described by one request.
     std::size_t topics_per_request_max = 10'000;

@@ -115,7 +115,7 @@ std::uint32_t partitions_of(const Asked& asked, const BrokerOptions& options) {
         return static_cast<std::uint32_t>(asked.assignments.size());
     }
     return static_cast<std::uint32_t>(
-        asked.num_partitions == -1 ? options.partitions_default : asked.num_partitions
+        asked.num_partitions < 0 ? options.partitions_default : asked.num_partitions
     );
 }
 
@@ -180,27 +180,29 @@ rt::Task<Answer> create(Call call, const Asked& asked, bool validate_only) {
 }  // namespace
 
 rt::Task<Response> CreateTopicsHandler::handle(Call call, Request request) {
+    const BrokerOptions& options = call.shard.options.broker;
     std::map<std::string, std::size_t> times;
     for (const Asked& asked : request.topics) {
         ++times[asked.name];
     }
     Response response;
+    std::int64_t partitions = 0;
     for (const Asked& asked : request.topics) {
         const std::size_t named = std::exchange(times[asked.name], 0);
         if (named == 0) {
             continue;  // answered at its first place
         }
+        Answer& answer = response.topics.emplace_back();
         if (named > 1) {
-            response.topics.push_back(
-                failed(asked, {KafkaError::invalid_request, "Duplicate topic name."})
-            );
-        } else if (response.topics.size() >= call.shard.options.broker.topics_per_request_max) {
-            response.topics.push_back(
-                failed(asked, {KafkaError::policy_violation, "Too many topics in one request."})
-            );
-        } else {
-            response.topics.push_back(co_await create(call, asked, request.validate_only));
+            answer = failed(asked, {KafkaError::invalid_request, "Duplicate topic name."});
+            continue;
         }
+        partitions += partitions_of(asked, options);
+        const bool many = response.topics.size() > options.topics_per_request_max ||
+                          partitions > options.partitions_max;
+        answer = many && check(asked, options).code == KafkaError::none
+                     ? failed(asked, {KafkaError::policy_violation, "Too much in one request."})
+                     : co_await create(call, asked, request.validate_only);
     }
     co_return response;
 }

@@ -236,6 +236,16 @@ TEST_F(Topics, create_validates_only_and_refuses_doubles) {
     EXPECT_EQ(response.topics[1].error_code, KafkaError::none);
 }
 
+TEST_F(Topics, one_request_creates_only_so_many_partitions) {
+    const CreateTopicsRequest request{
+        .topics = {topic("a", 60'000), topic("b", 60'000), topic("c", 0)}
+    };
+    const auto response = client.call<CreateTopicsResponse>(request, 7);
+    EXPECT_EQ(response.topics.at(0).error_code, KafkaError::none);
+    EXPECT_EQ(response.topics.at(1).error_code, KafkaError::policy_violation);
+    EXPECT_EQ(response.topics.at(2).error_code, KafkaError::invalid_partitions);
+}
+
 TEST_F(Topics, delete_in_every_version) {
     for (int version = 1; version <= 6; ++version) {
         SCOPED_TRACE(version);

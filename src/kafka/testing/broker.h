@@ -14,6 +14,7 @@
 #include "codec/reader.h"
 #include "codec/writer.h"
 #include "kafka/server.h"
+#include "kafka/testing/fake_catalog.h"
 #include "kafka/testing/fake_engine.h"
 #include "net/sim/network.h"
 #include "rt/sim/testing.h"
