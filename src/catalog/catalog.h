@@ -43,6 +43,12 @@ struct StreamSpec {
     Properties properties;
 };
 
+/// Distinctions below the error code (Error::reason).
+enum class CatalogReason : std::uint16_t {
+    none = 0,
+    writers_remain,  // unavailable: writers of another engine hold logs of a stream to be dropped
+};
+
 /// Safe to call from any executor; a task ends on the caller's. Reads come from a cache that
 /// follows the metadata store's notifications. Errors of every call: `unavailable`,
 /// `deadline_exceeded`; of mutations also `outcome_unknown` resolved by reading back before it is
@@ -60,7 +66,8 @@ class Catalog {
     /// All active streams of a namespace, by name. Cost: none when cached.
     virtual rt::Task<Result<std::vector<StreamPtr>>> list(std::string ns) = 0;
     /// Fence its logs, purge their index records, drop the name. A stream created again under the
-    /// name has new logs. Errors: `not_found`.
+    /// name has new logs. What a crash leaves half done is finished by the next create, drop or
+    /// start. Errors: `not_found`, CatalogReason.
     virtual rt::Task<Status> drop(StreamName name) = 0;
     /// A block of producer ids never given before: [first, first + count).
     virtual rt::Task<Result<std::int64_t>> allocate_producer_ids(std::int64_t count) = 0;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text is read or refused; what is read survives being written and read again.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/assert.h"
+#include "catalog/json_records.h"
+
+namespace lakestream::catalog {
+namespace {
+
+template <class Record>
+void check(Result<Record> (*parse)(std::string_view), std::string_view text) {
+    if (const Result<Record> record = parse(text); record.ok()) {
+        const Result<Record> again = parse(to_json(*record));
+        LKS_ASSERT(again.ok() && *again == *record);
+    }
+}
+
+}  // namespace
+}  // namespace lakestream::catalog
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace lakestream::catalog;  // NOLINT
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    check(parse_log_mapping, text);
+    check(parse_log_metadata, text);
+    check(parse_stream_config, text);
+    check(parse_namespace, text);
+    static_cast<void>(parse_producer_ids(text));
+    return 0;
+}
