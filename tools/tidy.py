@@ -152,7 +152,7 @@ def own_include(tree: Tree, file: str, header: str) -> str | None:
         return f'the public headers may not include "{header}"'
     if target == "sim":
         return f'src/ may not include "{header}": the simulator builds on it'
-    if re.search(r"/(testing/|testing\.h|sim/)", header) and not is_test(file):
+    if re.search(r"/(testing/|testing\.h|sim/)", header) and not (is_test(file) or "/sim/" in file):
         if PurePosixPath(file).parent != PurePosixPath("src", header).parent:
             return f'"{header}" is for tests'
     module = module_of(file)
