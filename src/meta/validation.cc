@@ -115,6 +115,10 @@ bool is_utf8(std::string_view text) noexcept {
     return true;
 }
 
+std::size_t operations(const ShardBatch& batch) noexcept {
+    return batch.puts.size() + batch.deletes.size() + batch.ranges.size();
+}
+
 std::size_t batch_bytes(const ShardBatch& batch) noexcept {
     const auto size = [](const std::optional<std::string>& text) {
         return text.has_value() ? text->size() : 0;

@@ -22,6 +22,7 @@ inline constexpr std::string_view internal_prefix = "__oxia/";
 /// Whether `text` is UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 
+std::size_t operations(const ShardBatch& batch) noexcept;
 /// The bytes of a batch as the limit counts them.
 std::size_t batch_bytes(const ShardBatch& batch) noexcept;
 
