@@ -188,6 +188,15 @@ OffsetRange FoldState::void_at(Offset offset) const {
     return {offset, std::prev(after)->end};
 }
 
+std::vector<OffsetRange> FoldState::voids_in(OffsetRange range) const {
+    std::vector<OffsetRange> parts;
+    auto at = std::ranges::upper_bound(voids, range.begin, {}, &OffsetRange::end);
+    for (; at != voids.end() && at->begin < range.end; ++at) {
+        parts.push_back({std::max(at->begin, range.begin), std::min(at->end, range.end)});
+    }
+    return parts;
+}
+
 std::vector<EntryVerdict> fold(FoldState& state, const FoldRecord& record) {
     LKS_ASSERT(record.range.begin == state.end);
     state.max_created = std::max(state.max_created, record.created);

@@ -124,6 +124,8 @@ struct FoldState {
     /// The part of `range` from its begin on that is void; empty when it begins with a valid
     /// record.
     OffsetRange void_at(Offset offset) const;
+    /// The void parts of `range`, ascending.
+    std::vector<OffsetRange> voids_in(OffsetRange range) const;
 };
 
 /// The sequence number that follows `sequence` by `count`, wrapping from 2^31 - 1 to 0.

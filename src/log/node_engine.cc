@@ -94,6 +94,7 @@ NodeEngine::NodeEngine(EngineSettings settings, Seams seams)
                 .executor = *seams_.executors[i],
                 .metadata = seams_.metadata,
                 .sections = *readers_[i],
+                .compacted = seams_.compacted,
                 .append_memory = append_memory_,
                 .tail_bytes_max = settings_.tail_cache_bytes_max / count,
                 .dirty = [this, i] { flusher_->dirty(i); },
@@ -286,6 +287,27 @@ rt::Task<void> NodeEngine::fence(LogId log) {
         co_await fencing.fence(id);
         co_return true;
     }(shard, log));
+}
+
+rt::Task<std::vector<LogId>> NodeEngine::take_grown() {
+    std::vector<LogId> all;
+    for (const auto& shard : shards_) {
+        const auto grown = co_await rt::submit(shard->executor(), shard->take_grown());
+        all.insert(all.end(), grown.begin(), grown.end());
+    }
+    co_return all;
+}
+
+rt::Task<Result<std::vector<WalkRecord>>> NodeEngine::walk(
+    LogId log, Offset from, std::size_t limit
+) {
+    Shard& shard = *shards_[home(log)];
+    co_return co_await rt::submit(shard.executor(), shard.walk(log, from, limit));
+}
+
+rt::Task<Result<Offset>> NodeEngine::checkpoint(LogId log) {
+    Shard& shard = *shards_[home(log)];
+    co_return co_await rt::submit(shard.executor(), shard.checkpoint(log));
 }
 
 void NodeEngine::note_changes(const meta::ChangeBatch& batch) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/metrics.h"
+#include "log/compacted_source.h"
+#include "log/compaction_view.h"
 #include "log/engine.h"
 #include "log/flusher.h"
 #include "log/section_reader.h"
@@ -17,13 +19,14 @@ namespace lakestream::log {
 
 /// Routes calls to home shards and watches deadlines. Made by the composition root, which starts it
 /// before anything appends and closes it before the executors end.
-class NodeEngine final : public Engine {
+class NodeEngine final : public Engine, public CompactionView {
   public:
     struct Seams {
         std::vector<rt::Executor*> executors;  // one for each shard; the flusher lives on the first
         objstore::ObjectStore& objects;
         meta::MetadataStore& metadata;
         metrics::Registry& metrics;
+        CompactedSource* compacted = nullptr;  // null: compacted records cannot be read
     };
 
     NodeEngine(EngineSettings settings, Seams seams);
@@ -49,6 +52,10 @@ class NodeEngine final : public Engine {
     ) override;
     rt::Task<Result<std::optional<TimestampHint>>> find_max_timestamp(LogId log) override;
     rt::Task<void> fence(LogId log) override;
+    rt::Task<std::vector<LogId>> take_grown() override;
+    rt::Task<Result<std::vector<WalkRecord>>> walk(LogId log, Offset from, std::size_t limit)
+        override;
+    rt::Task<Result<Offset>> checkpoint(LogId log) override;
 
     /// The shard a log lives on.
     std::size_t home(LogId log) const noexcept;

@@ -340,6 +340,7 @@ void Shard::evict_tails() {
 }
 
 void Shard::grew(Log& log) {
+    grown_.insert(log.id);
     for (const std::weak_ptr<AppendWaiter>& waiting : std::exchange(log.waiters, {})) {
         if (const auto waiter = waiting.lock()) {
             waiter->fire(true);
@@ -347,7 +348,7 @@ void Shard::grew(Log& log) {
     }
     if (log.folded_since_saved >= settings_.snapshot_records && !log.saving) {
         log.saving = true;
-        scope_.spawn(save(log));
+        scope_.spawn(save_in_background(log));
     }
 }
 
@@ -382,7 +383,9 @@ rt::Task<void> Shard::close() {
     co_await scope_.close();
     for (const auto& [id, log] : logs_) {  // any order: logs are saved one by one
         if (log->state == LoadState::loaded && !log->fenced && log->fold.end > log->saved) {
-            co_await save(*log);
+            if (const Status saved = co_await save(*log); !saved.ok()) {
+                log::warn("log", "snapshot_failed log={} error={}", id, saved.error());
+            }
         }
     }
 }

@@ -9,12 +9,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/metrics.h"
 #include "index/record.h"
+#include "log/compacted_source.h"
+#include "log/compaction_view.h"
 #include "log/fold.h"
 #include "log/pending.h"
 #include "log/section_reader.h"
@@ -69,6 +72,7 @@ class Shard {
         rt::Executor& executor;
         meta::MetadataStore& metadata;
         SectionReader& sections;
+        CompactedSource* compacted;  // null: compacted records cannot be read
         rt::MemoryAccount& append_memory;
         std::uint64_t tail_bytes_max = 0;
         std::function<void()> dirty;  // the open segment is no longer empty; any thread
@@ -102,6 +106,9 @@ class Shard {
         LogId log, Offset from, std::optional<std::int64_t> wanted
     );
     rt::Task<void> fence(LogId log);
+    rt::Task<std::vector<LogId>> take_grown();
+    rt::Task<Result<std::vector<WalkRecord>>> walk(LogId log, Offset from, std::size_t limit);
+    rt::Task<Result<Offset>> checkpoint(LogId log);
     /// Another node wrote an index record that ends at `end`.
     void changed(LogId log, Offset end);
 
@@ -141,6 +148,18 @@ class Shard {
         std::map<std::uint64_t, std::vector<EntryVerdict>> unclaimed;  // ours, folded by a scan
     };
 
+    /// A read from the index, in progress.
+    struct Reading {
+        Offset from;  // where to go on
+        std::uint64_t bytes_max = 0;
+        std::uint64_t bytes = 0;
+        bool full = false;
+        std::vector<ReadEntry> entries;
+
+        /// False when the entry has no room any more.
+        bool add(ReadEntry entry);
+    };
+
     Log& log(LogId id);
     void admit(Log& log, PendingEntry entry);
     rt::Task<void> load_in_background(Log& log);
@@ -149,7 +168,9 @@ class Shard {
     /// Fold everything up to `end` (none: up to what the store has now). Holds `folding`.
     rt::Task<Status> scan_to(Log& log, std::optional<Offset> end);
     rt::Task<Status> refresh(Log& log);
+    rt::Task<Status> scan_joined(Log& log, std::optional<Offset> end);
     Status fold_scanned(Log& log, const meta::Record& record);
+    rt::Task<Result<bool>> rejoin(Log& log);
     rt::Task<SettleOutcome> settle_one(Log& log, PutAnswer answer);
     SettleOutcome finish(Log& log, SectionPtr section, const std::vector<EntryVerdict>& verdicts);
     std::optional<std::vector<EntryVerdict>> claim(Log& log, const Section& section);
@@ -159,8 +180,15 @@ class Shard {
     void drop_tail(Log& log);
     void evict_tails();
     void grew(Log& log);
-    rt::Task<void> save(Log& log);
+    rt::Task<Status> save(Log& log);
+    rt::Task<void> save_in_background(Log& log);
     rt::Task<Result<ReadBatch>> read_index(Log& log, ReadRequest request);
+    rt::Task<Status> read_raw(
+        Log& log, const meta::Record& record, index::IndexRecord value, Reading& reading
+    );
+    rt::Task<Status> read_compacted(
+        Log& log, index::IndexRecord value, OffsetRange range, Reading& reading
+    );
     rt::Task<Result<SectionDataPtr>> read_section(
         LogId log, std::string key, index::IndexRecord record
     );
@@ -173,6 +201,7 @@ class Shard {
     rt::TaskScope scope_;
     std::unordered_map<LogId, std::unique_ptr<Log>> logs_;  // walked only to save, order free
     std::deque<PendingEntry> segment_;
+    std::set<LogId> grown_;        // since the last `take_grown`
     std::deque<Log*> tail_order_;  // one for each tail entry, oldest first
     std::uint64_t tail_bytes_ = 0;
     ShardMetrics metrics_;

@@ -71,15 +71,13 @@ rt::Task<Status> Shard::load(Log& log) {
 
 rt::Task<Status> Shard::scan_to(Log& log, std::optional<Offset> end) {
     const Offset begin = log.fold.end;
-    IndexScan scan(seams_.metadata, log.id, begin, end);
     while (true) {
-        const auto records = LKS_CO_TRY(co_await scan.next());
-        if (records.empty()) {
-            break;
+        const Status scanned = co_await scan_joined(log, end);
+        if (scanned.is(ErrorCode::conflict) && LKS_CO_TRY(co_await rejoin(log))) {
+            continue;
         }
-        for (const meta::Record& record : records) {
-            LKS_CO_TRY(fold_scanned(log, record));
-        }
+        LKS_CO_TRY(scanned);
+        break;
     }
     if (end.has_value() && log.fold.end < *end) {
         // A stale leader's shorter answer is "try again", never "absent".
@@ -91,17 +89,44 @@ rt::Task<Status> Shard::scan_to(Log& log, std::optional<Offset> end) {
     co_return Status();
 }
 
+rt::Task<Status> Shard::scan_joined(Log& log, std::optional<Offset> end) {
+    IndexScan scan(seams_.metadata, log.id, log.fold.end, end);
+    while (true) {
+        const auto records = LKS_CO_TRY(co_await scan.next());
+        if (records.empty()) {
+            co_return Status();
+        }
+        for (const meta::Record& record : records) {
+            LKS_CO_TRY(fold_scanned(log, record));
+        }
+    }
+}
+
+rt::Task<Result<bool>> Shard::rejoin(Log& log) {
+    // What does not join was compacted by another node: only up to the snapshot it had stored.
+    const auto stored =
+        LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), partition_key(log.id)));
+    FoldState theirs = stored.has_value() ? LKS_CO_TRY(decode_fold(stored->value)) : FoldState();
+    if (theirs.end <= log.fold.end) {
+        co_return corrupt(
+            "log {}: the index does not go on at offset {} and no fold snapshot reaches further; "
+            "run "
+            "`lakestream check`",
+            log.id,
+            log.fold.end
+        );
+    }
+    log.fold = std::move(theirs);
+    log.saved = log.fold.end;
+    drop_tail(log);
+    co_return true;
+}
+
 Status Shard::fold_scanned(Log& log, const meta::Record& record) {
     const auto value = LKS_TRY(index::IndexRecord::decode(record.value));
     const FoldRecord folded = LKS_TRY(to_fold_record(log.id, record, value));
     if (folded.range.begin != log.fold.end || value.file_type != index::FileType::raw) {
-        return corrupt(
-            "log {}: index record {} begins at {}, the fold is at {}",
-            log.id,
-            record.key,
-            folded.range.begin,
-            log.fold.end
-        );
+        return conflict("log {}: record {} does not join {}", log.id, record.key, log.fold.end);
     }
     auto verdicts = fold(log.fold, folded);
     ++log.folded_since_saved;
@@ -210,49 +235,145 @@ ReadBatch Shard::read_tail(const Log& log, const ReadRequest& request) const {
     return batch;
 }
 
+bool Shard::Reading::add(ReadEntry entry) {
+    if (bytes > 0 && bytes + entry.payload.size() > bytes_max) {
+        full = true;
+        return false;
+    }
+    bytes += entry.payload.size();
+    from = entry.range.end;
+    entries.push_back(std::move(entry));
+    return true;
+}
+
 rt::Task<Result<ReadBatch>> Shard::read_index(Log& log, ReadRequest request) {
-    ReadBatch batch{.entries = {}, .bounds = {log.start, log.fold.end}};
-    const Offset end = log.fold.end;
+    const LogBounds bounds{log.start, log.fold.end};
+    Reading reading{.from = request.from, .bytes_max = request.bytes_max, .entries = {}};
     IndexScan scan(seams_.metadata, log.id, request.from, std::nullopt);
-    std::uint64_t bytes = 0;
-    while (true) {
+    bool more = true;
+    while (more && !reading.full) {
+        const auto records = LKS_CO_TRY(co_await scan.next());
+        more = !records.empty();
+        for (const meta::Record& record : records) {
+            auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
+            const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
+            const OffsetRange range{key.end - value.message_count, key.end};
+            if (range.begin >= bounds.high_watermark || reading.bytes >= reading.bytes_max) {
+                reading.full = true;
+            }
+            if (reading.full) {
+                break;
+            }
+            Status done = value.file_type == index::FileType::raw
+                              ? co_await read_raw(log, record, std::move(value), reading)
+                              : co_await read_compacted(log, std::move(value), range, reading);
+            LKS_CO_TRY(std::move(done));
+        }
+    }
+    if (reading.entries.empty()) {
+        co_return corrupt("log {}: no index record holds offset {}", log.id, request.from);
+    }
+    co_return ReadBatch{std::move(reading.entries), bounds};
+}
+
+rt::Task<Status> Shard::read_raw(
+    Log& log, const meta::Record& record, index::IndexRecord value, Reading& reading
+) {
+    const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
+    Offset offset = key.end - value.message_count;
+    const auto section = LKS_CO_TRY(co_await read_section(log.id, record.key, std::move(value)));
+    for (const SectionData::Entry& entry : section->entries) {
+        const OffsetRange range{offset, offset + entry.records};
+        offset = range.end;
+        if (range.end <= reading.from) {
+            continue;
+        }
+        const bool is_void = !log.fold.void_at(range.begin).empty();
+        if (!reading.add({range, is_void ? Bytes() : entry.payload, record.version.created, is_void}
+            )) {
+            break;
+        }
+    }
+    co_return Status();
+}
+
+rt::Task<Status> Shard::read_compacted(
+    Log& log, index::IndexRecord value, OffsetRange range, Reading& reading
+) {
+    if (seams_.compacted == nullptr) {
+        co_return unsupported(
+            "log {}: offsets {} to {} are in compacted object {}; this program cannot read those",
+            log.id,
+            range.begin,
+            range.end,
+            value.location
+        );
+    }
+    // While a replacement is half done, records it covers may have been read already.
+    Offset at = std::max(reading.from, range.begin);
+    while (at < range.end && !reading.full &&
+           (reading.bytes == 0 || reading.bytes < reading.bytes_max)) {
+        const std::uint64_t room = reading.bytes_max - std::min(reading.bytes, reading.bytes_max);
+        auto parts = LKS_CO_TRY(co_await seams_.compacted->read(log.id, value, range, at, room));
+        for (CompactedPart& part : parts) {
+            if (part.range.begin > at &&
+                !reading.add({{at, part.range.begin}, {}, part.created, true})) {
+                co_return Status();
+            }
+            at = part.range.end;
+            if (!reading.add({part.range, std::move(part.payload), part.created, false})) {
+                co_return Status();
+            }
+        }
+        if (parts.empty()) {  // only voids are left
+            reading.add({{at, range.end}, {}, WallTime(), true});
+            at = range.end;
+        }
+    }
+    co_return Status();
+}
+
+rt::Task<std::vector<LogId>> Shard::take_grown() {
+    const std::set<LogId> grown = std::exchange(grown_, {});
+    co_return std::vector<LogId>(grown.begin(), grown.end());
+}
+
+rt::Task<Result<std::vector<WalkRecord>>> Shard::walk(LogId id, Offset from, std::size_t limit) {
+    Log& target = log(id);
+    LKS_CO_TRY(co_await ensure_loaded(target));
+    std::vector<WalkRecord> walked;
+    IndexScan scan(seams_.metadata, id, std::max(from, target.start), target.fold.end);
+    while (walked.size() < limit) {
         const auto records = LKS_CO_TRY(co_await scan.next());
         if (records.empty()) {
             break;
         }
         for (const meta::Record& record : records) {
-            const auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
-            const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
-            Offset offset = key.end - value.message_count;
-            if (offset >= end || bytes >= request.bytes_max) {
-                co_return batch;
-            }
-            if (value.file_type != index::FileType::raw) {
-                co_return unsupported("log {}: offset {} is in a compacted object", log.id, offset);
-            }
-            const auto section = LKS_CO_TRY(co_await read_section(log.id, record.key, value));
-            for (const SectionData::Entry& entry : section->entries) {
-                const OffsetRange range{offset, offset + entry.records};
-                offset = range.end;
-                if (range.end <= request.from) {
-                    continue;
-                }
-                const bool is_void = !log.fold.void_at(range.begin).empty();
-                const std::size_t size = is_void ? 0 : entry.payload.size();
-                if (bytes > 0 && bytes + size > request.bytes_max) {
-                    co_return batch;
-                }
-                bytes += size;
-                batch.entries.push_back(
-                    {range, is_void ? Bytes() : entry.payload, record.version.created, is_void}
-                );
-            }
+            auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
+            const auto key = LKS_CO_TRY(index::parse_key(id, record.key));
+            const OffsetRange range{key.end - value.message_count, key.end};
+            walked.push_back({
+                .range = range,
+                .cumulative = key.cumulative,
+                .created = record.version.created,
+                .value = std::move(value),
+                .voids = target.fold.voids_in(range),
+            });
         }
     }
-    if (batch.entries.empty()) {
-        co_return corrupt("log {}: no index record holds offset {}", log.id, request.from);
+    if (walked.size() > limit) {
+        walked.resize(limit);
     }
-    co_return batch;
+    co_return walked;
+}
+
+rt::Task<Result<Offset>> Shard::checkpoint(LogId id) {
+    Log& target = log(id);
+    LKS_CO_TRY(co_await ensure_loaded(target));
+    if (target.saved < target.fold.end) {
+        LKS_CO_TRY(co_await save(target));
+    }
+    co_return target.saved;
 }
 
 rt::Task<Result<SectionDataPtr>> Shard::read_section(
@@ -321,31 +442,35 @@ rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(
     }
 }
 
-rt::Task<void> Shard::save(Log& log) {
+rt::Task<void> Shard::save_in_background(Log& log) {
+    const Status saved = co_await save(log);
+    log.saving = false;
+    if (!saved.ok()) {
+        log::warn("log", "snapshot_failed log={} error={}", log.id, saved.error());
+    }
+}
+
+rt::Task<Status> Shard::save(Log& log) {
     const Offset end = log.fold.end;
     const std::string key = partition_key(log.id);
-    const Bytes value = encode_fold(log.fold);
+    Bytes value = encode_fold(log.fold);
     log.folded_since_saved = 0;
-    auto stored = co_await find_record(seams_.metadata, fold_key(log.id), key);
-    if (stored.ok()) {
-        meta::Expect expect = meta::Expect::absent();
-        bool behind = true;
-        if (stored->has_value()) {
-            expect = meta::Expect::at((*stored)->version.id);
-            const auto theirs = decode_fold((*stored)->value);
-            behind = theirs.ok() && theirs->end < end;
+    const auto stored = LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), key));
+    meta::Expect expect = meta::Expect::absent();
+    if (stored.has_value()) {
+        const FoldState theirs = LKS_CO_TRY(decode_fold(stored->value));
+        if (theirs.end >= end) {
+            log.saved = std::max(log.saved, end);
+            co_return Status();
         }
-        if (behind) {
-            const auto put = co_await meta::put(
-                seams_.metadata,
-                {.key = fold_key(log.id), .value = value, .expect = expect, .partition_key = key}
-            );
-            if (put.ok()) {
-                log.saved = end;
-            }
-        }
+        expect = meta::Expect::at(stored->version.id);
     }
-    log.saving = false;
+    LKS_CO_TRY(co_await meta::put(
+        seams_.metadata,
+        {.key = fold_key(log.id), .value = std::move(value), .expect = expect, .partition_key = key}
+    ));
+    log.saved = std::max(log.saved, end);
+    co_return Status();
 }
 
 }  // namespace lakestream::log

@@ -37,6 +37,7 @@ class TestCluster {
                     .objects = flaky_objects,
                     .metadata = flaky_metadata,
                     .metrics = metrics,
+                    .compacted = cluster.compacted,
                 }
             );
         }
@@ -109,6 +110,7 @@ class TestCluster {
     objstore::MemoryBucket bucket;
     EngineSettings settings;
     Flakiness flakiness;
+    CompactedSource* compacted = nullptr;
     std::vector<std::unique_ptr<Node>> nodes;
 
   private:
