@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The spill against a map of what was put in, over a folder.
+#include "compact/spill.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "rt/rng.h"
+
+namespace lakestream::compact {
+namespace {
+
+std::string fresh_folder(const char* name) {
+    return (std::filesystem::path(testing::TempDir()) / name).string();
+}
+
+std::vector<SpilledEntry> random_entries(rt::Rng& rng, Offset begin, OffsetRange& range) {
+    std::vector<SpilledEntry> entries;
+    Offset at = begin;
+    for (std::uint64_t i = rng.between(0, 4); i > 0; --i) {
+        const OffsetRange one{at, at + static_cast<std::int64_t>(rng.between(1, 5))};
+        at = one.end + static_cast<std::int64_t>(rng.below(2));  // a void now and then
+        std::string payload(rng.below(300), static_cast<char>('a' + i));
+        entries.push_back({one, at.v * 10, wall_from_ms(at.v), Bytes::own(std::move(payload))});
+    }
+    range = {begin, at + 1};
+    return entries;
+}
+
+TEST(Spill, gives_back_what_it_was_given_in_order_and_frees_the_disk) {
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        rt::Rng rng(seed);
+        const std::string folder = fresh_folder("spill");
+        auto files = open_spill_folder(folder);
+        ASSERT_TRUE(files.ok());
+        Spill spill(**files, 1000);
+        std::map<LogId, std::vector<SpilledEntry>> expected;
+        std::map<LogId, Offset> ends;
+        for (int i = 0; i < 100; ++i) {
+            const LogId log(static_cast<std::int64_t>(rng.below(4)));
+            OffsetRange range;
+            const auto entries = random_entries(rng, ends[log], range);
+            ASSERT_TRUE(spill.add(log, range, entries).ok());
+            expected[log].insert(expected[log].end(), entries.begin(), entries.end());
+            ends[log] = range.end;
+        }
+        for (const auto& [log, entries] : expected) {
+            EXPECT_EQ(spill.end_of(log, Offset(0)), ends[log]);
+            std::size_t at = 0;
+            for (const Chunk& chunk : spill.chunks(log, Offset(0))) {
+                const auto loaded = spill.load(chunk);
+                ASSERT_TRUE(loaded.ok());
+                for (const SpilledEntry& entry : *loaded) {
+                    EXPECT_EQ(entry.range, entries[at].range);
+                    EXPECT_EQ(entry.cumulative, entries[at].cumulative);
+                    EXPECT_EQ(entry.payload, entries[at].payload);
+                    ++at;
+                }
+            }
+            EXPECT_EQ(at, entries.size());
+            spill.drop_before(log, ends[log]);
+            EXPECT_TRUE(spill.chunks(log, Offset(0)).empty());
+        }
+        EXPECT_LE(spill.bytes(), 2000U) << "only the open segment is left";
+    }
+}
+
+TEST(Spill, chunks_of_one_log_may_come_in_any_order) {
+    auto files = open_spill_folder(fresh_folder("spill_order"));
+    Spill spill(**files, 1 << 20);
+    const auto add = [&](std::int64_t begin, std::int64_t end) {
+        const OffsetRange range{Offset(begin), Offset(end)};
+        ASSERT_TRUE(spill.add(LogId(1), range, {{range, end, WallTime(), Bytes::copy("x")}}).ok());
+    };
+    add(5, 9);
+    EXPECT_EQ(spill.end_of(LogId(1), Offset(0)), Offset(0));
+    add(0, 5);
+    EXPECT_EQ(spill.end_of(LogId(1), Offset(0)), Offset(9));
+    add(12, 13);
+    EXPECT_EQ(spill.end_of(LogId(1), Offset(0)), Offset(9));
+}
+
+}  // namespace
+}  // namespace lakestream::compact
