@@ -12,7 +12,7 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 bootstrap: ## Install what is missing (Debian 12; root or sudo)
-	$(STAGE) "install" tools/bootstrap.sh
+	$(STAGE) "install" tools/bootstrap.sh arrow
 
 build: bootstrap ## Build build/release/lakestream
 	$(STAGE) "configure release" cmake --preset release --log-level=WARNING

@@ -170,11 +170,16 @@ def library_include(tree: Tree, file: str, header: str) -> str | None:
         return f'write "{header}"'
     if not re.search(r"[./]", header):
         return None  # the C++ standard library
-    for library in tree.rules["library"]:
-        if any(fnmatch.fnmatchcase(header, pattern) for pattern in library["headers"]):
-            if any(fnmatch.fnmatchcase(file, pattern) for pattern in library["in"]):
-                return None
-            return f"<{header}> only in {', '.join(library['in'])}"
+    allowed = [
+        pattern
+        for library in tree.rules["library"]
+        if any(fnmatch.fnmatchcase(header, named) for named in library["headers"])
+        for pattern in library["in"]
+    ]
+    if any(fnmatch.fnmatchcase(file, pattern) for pattern in allowed):
+        return None
+    if allowed:
+        return f"<{header}> only in {', '.join(allowed)}"
     return f"<{header}> is in no [[library]] of tools/layers.toml"
 
 
