@@ -4,17 +4,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
+
+#include "codec/crc32c.h"
 
 namespace lakestream::objstore::local {
 
@@ -53,6 +52,46 @@ Meaning meaning_of(int error) {
     }
 }
 
+/// Aligned memory through which files are written: large enough for a disk to be busy, small enough
+/// to stay in the processor's cache between the copy, the CRC and the write.
+class Staging {
+  public:
+    std::span<std::byte> bytes() const noexcept { return {memory_.get(), size}; }
+
+  private:
+    static constexpr std::size_t size = std::size_t{1} << 20;
+    static constexpr std::align_val_t alignment{direct_alignment};
+
+    struct Free {
+        void operator()(std::byte* memory) const noexcept { operator delete[](memory, alignment); }
+    };
+
+    std::unique_ptr<std::byte[], Free> memory_{new (alignment) std::byte[size]};
+};
+
+std::size_t aligned_up(std::size_t size) {
+    return (size + direct_alignment - 1) / direct_alignment * direct_alignment;
+}
+
+Status write_all(const Fd& file, std::span<const std::byte> bytes, const std::string& path) {
+    while (!bytes.empty()) {
+        const ssize_t done = write(file.get(), bytes.data(), bytes.size());
+        if (done < 0 && errno != EINTR) {
+            return os_error(errno, "write", path);
+        }
+        bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(done, 0)));
+    }
+    return {};
+}
+
+Result<Fd> make_file(const std::string& path, Io io) {
+    Result<Fd> file = open_file(path, O_WRONLY | O_CREAT | O_EXCL, io);
+    if (file.is(ErrorCode::already_exists)) {
+        return unavailable("{} is in use by another request: try again", path);
+    }
+    return file;
+}
+
 }  // namespace
 
 Fd::~Fd() {
@@ -74,10 +113,11 @@ Error os_error(int error, std::string_view action, const std::string& path) {
     );
 }
 
-Result<Fd> open_file(const std::string& path, int flags) {
+Result<Fd> open_file(const std::string& path, int flags, Io io) {
     constexpr mode_t mode = 0666;  // the umask takes from it
+    const int all_flags = flags | O_CLOEXEC | (io == Io::direct ? O_DIRECT : 0);
     while (true) {
-        Fd file(open(path.c_str(), flags | O_CLOEXEC, mode));
+        Fd file(open(path.c_str(), all_flags, mode));
         if (file.get() >= 0) {
             return file;
         }
@@ -87,45 +127,66 @@ Result<Fd> open_file(const std::string& path, int flags) {
     }
 }
 
-Status write_all(const Fd& file, const Slices& body, const std::string& path) {
-    std::array<iovec, IOV_MAX> pieces;
-    const std::vector<Bytes>& parts = body.parts();
-    std::size_t next = 0;
-    std::size_t written = 0;  // of parts[next]
-    while (next < parts.size()) {
-        const std::size_t count = std::min(pieces.size(), parts.size() - next);
-        for (std::size_t i = 0; i < count; ++i) {
-            const Bytes& part = parts[next + i];
-            const std::size_t skip = i == 0 ? written : 0;
-            // writev only reads, but shares its argument's type with readv.
-            pieces[i] = {std::bit_cast<void*>(part.data() + skip), part.size() - skip};
-        }
-        const ssize_t done = writev(file.get(), pieces.data(), static_cast<int>(count));
-        if (done < 0 && errno != EINTR) {
-            return os_error(errno, "write", path);
-        }
-        written += static_cast<std::size_t>(std::max<ssize_t>(done, 0));
-        while (next < parts.size() && written >= parts[next].size()) {
-            written -= parts[next].size();
-            ++next;
+Result<std::uint32_t> write_new(const std::string& path, const Slices& body, Io io) {
+    thread_local const Staging staging;
+    const Fd file = LKS_TRY(make_file(path, io));
+    const std::span<std::byte> buffer = staging.bytes();
+    std::uint32_t crc = 0;
+    std::size_t filled = 0;
+    for (const Bytes& part : body.parts()) {
+        for (std::span<const std::byte> rest = part.span(); !rest.empty();) {
+            const std::size_t count = std::min(rest.size(), buffer.size() - filled);
+            std::memcpy(buffer.data() + filled, rest.data(), count);
+            rest = rest.subspan(count);
+            filled += count;
+            if (filled == buffer.size()) {
+                crc = codec::crc32c(buffer, crc);
+                LKS_TRY(write_all(file, buffer, path));
+                filled = 0;
+            }
         }
     }
-    return {};
+    crc = codec::crc32c(buffer.first(filled), crc);
+    const std::size_t written = io == Io::direct ? aligned_up(filled) : filled;
+    std::memset(buffer.data() + filled, 0, written - filled);
+    LKS_TRY(write_all(file, buffer.first(written), path));
+    if (written != filled && ftruncate(file.get(), static_cast<off_t>(body.size())) != 0) {
+        return os_error(errno, "cut", path);
+    }
+    if (fsync(file.get()) != 0) {
+        return os_error(errno, "sync", path);
+    }
+    return crc;
+}
+
+Status write_small(const std::string& path, std::string_view text) {
+    const Fd file = LKS_TRY(make_file(path, Io::cached));
+    return write_all(file, std::as_bytes(std::span(text)), path);
 }
 
 Result<Bytes> read_at(
-    const Fd& file, std::uint64_t begin, std::size_t size, const std::string& path
+    const Fd& file, std::uint64_t begin, std::size_t size, Io io, const std::string& path
 ) {
-    auto buffer = std::make_shared_for_overwrite<std::byte[]>(size);
-    std::byte* const to = buffer.get();
-    for (std::size_t have = 0; have < size;) {
+    // Direct reads begin and end at blocks; what was not asked for is cut off without a copy.
+    const std::uint64_t skip = io == Io::direct ? begin % direct_alignment : 0;
+    const std::size_t wanted = skip + size;
+    const std::size_t room = io == Io::direct ? aligned_up(wanted) : wanted;
+    const std::size_t slack = io == Io::direct ? direct_alignment : 0;
+    auto memory = std::make_shared_for_overwrite<std::byte[]>(room + slack);
+    void* aligned = memory.get();
+    std::size_t space = room + slack;
+    if (io == Io::direct) {
+        std::align(direct_alignment, room, aligned, space);
+    }
+    auto* const to = static_cast<std::byte*>(aligned);
+    for (std::size_t have = 0; have < wanted;) {
         const ssize_t done =
-            pread(file.get(), to + have, size - have, static_cast<off_t>(begin + have));
+            pread(file.get(), to + have, room - have, static_cast<off_t>(begin - skip + have));
         if (done == 0) {
             return corrupt(
                 "{} lost bytes while it was read: it ends at {}, not {} or later; restore it",
                 path,
-                begin + have,
+                begin - skip + have,
                 begin + size
             );
         }
@@ -134,7 +195,7 @@ Result<Bytes> read_at(
         }
         have += static_cast<std::size_t>(std::max<ssize_t>(done, 0));
     }
-    return Bytes::share(std::move(buffer), std::span<const std::byte>(to, size));
+    return Bytes::share(std::move(memory), std::span<const std::byte>(to + skip, size));
 }
 
 Status sync_folder(const std::string& path) {

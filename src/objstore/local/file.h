@@ -4,7 +4,10 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,18 +38,30 @@ class Fd {
     int fd_;
 };
 
+/// Whether bytes pass through the page cache. Direct IO saves the kernel's copy and its pages,
+/// which cost several times the write itself where memory is fresh (virtual machines).
+enum class Io : bool { cached, direct };
+
+/// What direct IO needs of memory, positions and sizes: enough for every disk in use.
+inline constexpr std::size_t direct_alignment = 4096;
+
 /// "cannot <action> <path>: <cause>; <next step>", with the code that `error` (an errno) calls for.
 /// Nothing was applied, or the caller says otherwise.
 Error os_error(int error, std::string_view action, const std::string& path);
 
-Result<Fd> open_file(const std::string& path, int flags);
+Result<Fd> open_file(const std::string& path, int flags, Io io = Io::cached);
 
-/// Write all bytes at the file's position, without joining them.
-Status write_all(const Fd& file, const Slices& body, const std::string& path);
+/// Make a file with these bytes and fsync it; answers their CRC-32C. Errors: also `unavailable`
+/// when the file exists, `unsupported` when the file system has no direct IO. Cost: one copy, into
+/// 1 MiB that each thread keeps.
+Result<std::uint32_t> write_new(const std::string& path, const Slices& body, Io io);
+
+/// Make a small file, without fsync.
+Status write_small(const std::string& path, std::string_view text);
 
 /// Read bytes [begin, begin + size). Precondition: the file has had them; `corrupt` if it has not.
 Result<Bytes> read_at(
-    const Fd& file, std::uint64_t begin, std::size_t size, const std::string& path
+    const Fd& file, std::uint64_t begin, std::size_t size, Io io, const std::string& path
 );
 
 /// fsync a folder: the names in it are durable.

@@ -43,23 +43,6 @@ bool is_folder(const std::string& path) {
     return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-enum class Sync : bool { no, yes };
-
-Status write_file(const std::string& path, const Slices& body, Sync sync) {
-    const Result<Fd> file = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
-    if (file.is(ErrorCode::already_exists)) {
-        return unavailable("{} is in use by another request: try again", path);
-    }
-    if (!file.ok()) {
-        return file.error();
-    }
-    LKS_TRY(write_all(*file, body, path));
-    if (sync == Sync::yes && fsync(file->get()) != 0) {
-        return os_error(errno, "sync", path);
-    }
-    return {};
-}
-
 /// Make one folder; one that exists, or a file in its place, is left alone.
 int make_one(const std::string& path) {
     return mkdir(path.c_str(), 0777) == 0 || errno == EEXIST ? 0 : errno;
@@ -104,14 +87,6 @@ class Temporary {
     bool moved_ = false;
 };
 
-std::uint32_t crc_of(const Slices& body) {
-    std::uint32_t crc = 0;
-    for (const Bytes& part : body.parts()) {
-        crc = codec::crc32c(part.span(), crc);
-    }
-    return crc;
-}
-
 /// An error of a name on its way to being read: a folder, or something below an object, is no
 /// object.
 Error missing_or(Error error, const std::string& name) {
@@ -150,25 +125,32 @@ Status Folder::prove(std::uint64_t token) {
     const Temporary first(temporary_path(token, ".probe"));
     const Temporary second(temporary_path(token, ".probe2"));
     const Slices body(Bytes::copy("lakestream"));
-    LKS_TRY(write_file(first.path(), body, Sync::yes));
+    Result<std::uint32_t> written = write_new(first.path(), body, io_);
+    if (written.is(ErrorCode::unsupported)) {
+        unlink(first.path().c_str());
+        io_ = Io::cached;
+        written = write_new(first.path(), body, io_);
+    }
+    LKS_TRY(std::move(written));
     if (renameat2(
             AT_FDCWD, first.path().c_str(), AT_FDCWD, second.path().c_str(), RENAME_NOREPLACE
         ) != 0) {
         rename_keeps_ = false;  // NFS and old kernels: hard links do it in two steps
         LKS_TRY(rename_new(first.path(), second.path()));
     }
-    LKS_TRY(write_file(first.path(), body, Sync::yes));
+    LKS_TRY(write_new(first.path(), body, io_));
     if (!rename_new(first.path(), second.path()).is(ErrorCode::already_exists)) {
         return unsupported(
             "the file system of {} replaces files when told not to; use a local one such as ext4",
             root_
         );
     }
-    struct statfs system;
-    if (statfs(root_.c_str(), &system) == 0 && system.f_type == tmpfs_magic) {
-        log::warn("objstore", "folder_not_durable path={} file_system=tmpfs", root_);
-    }
     return {};
+}
+
+bool Folder::in_memory() const {
+    struct statfs system;
+    return statfs(root_.c_str(), &system) == 0 && system.f_type == tmpfs_magic;
 }
 
 Status Folder::sweep(WallTime now) {
@@ -194,8 +176,7 @@ Status Folder::put(
 ) {
     LKS_TRY(check_name(name));
     Temporary temporary(temporary_path(token, ""));
-    const std::uint32_t crc = crc_of(body);
-    LKS_TRY(write_file(temporary.path(), body, Sync::yes));
+    const std::uint32_t crc = LKS_TRY(write_new(temporary.path(), body, io_));
     const Replace replace = if_exists == IfExists::fail ? Replace::no : Replace::yes;
     const Status placed = place(temporary.path(), name, replace);
     if (!placed.ok()) {
@@ -300,7 +281,7 @@ void Folder::write_checksum(const std::string& name, std::uint32_t crc, std::uin
     // missing or empty, and then says nothing.
     Temporary temporary(temporary_path(token, reserved_ending));
     const std::string path = path_of(name) + std::string(reserved_ending);
-    if (write_file(temporary.path(), Slices(Bytes::own(fmt::format("{}", crc))), Sync::no).ok() &&
+    if (write_small(temporary.path(), fmt::format("{}", crc)).ok() &&
         rename(temporary.path().c_str(), path.c_str()) == 0) {
         temporary.moved();
     }
@@ -314,7 +295,7 @@ Status Folder::verify(const std::string& path, const Bytes& body) const {
         return {};
     }
     const Result<Bytes> text =
-        read_at(*file, 0, static_cast<std::size_t>(status.st_size), checksum_path);
+        read_at(*file, 0, static_cast<std::size_t>(status.st_size), Io::cached, checksum_path);
     if (!text.ok()) {
         return {};
     }
@@ -343,9 +324,10 @@ Result<Bytes> Folder::get(const std::string& name, const std::optional<ByteRange
     LKS_TRY(check_name(name));
     LKS_TRY(check_range(range));
     const std::string path = path_of(name);
-    Result<Fd> file = open_file(path, O_RDONLY);
+    Result<Fd> file = open_file(path, O_RDONLY, io_);
     if (!file.ok()) {
-        return missing_or(std::move(file).error(), name);
+        return is_folder(path) ? not_found("object '{}'", name)
+                               : missing_or(std::move(file).error(), name);
     }
     struct stat status;
     if (fstat(file->get(), &status) != 0) {
@@ -361,7 +343,7 @@ Result<Bytes> Folder::get(const std::string& name, const std::optional<ByteRange
             "{} has {} bytes, asked for [{}, {})", path, size, wanted.begin, wanted.end
         );
     }
-    Bytes body = LKS_TRY(read_at(*file, wanted.begin, wanted.size(), path));
+    Bytes body = LKS_TRY(read_at(*file, wanted.begin, wanted.size(), io_, path));
     if (!range.has_value()) {
         LKS_TRY(verify(path, body));
     }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "objstore/local/file.h"
 #include "objstore/object_store.h"
 
 namespace lakestream::objstore::local {
@@ -36,6 +37,8 @@ class Folder {
     /// the folders that became empty.
     Status remove(const std::string& name);
 
+    /// Whether the file system forgets everything when the machine stops.
+    bool in_memory() const;
     const std::string& root() const noexcept { return root_; }
 
   private:
@@ -57,6 +60,7 @@ class Folder {
     Status walk(const std::string& folder, Walk& walk) const;
 
     std::string root_;               // absolute or relative, without a `/` at the end
+    Io io_ = Io::direct;             // what the file system can do; set by `open`
     bool rename_keeps_ = true;       // the file system can rename without replacing; set by `open`
     std::mutex mutex_;               // of durable_
     std::set<std::string> durable_;  // folders, relative, known to survive a loss of power

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "objstore/local/folder.h"
 
 namespace lakestream::objstore {
@@ -16,6 +17,9 @@ Result<std::unique_ptr<LocalStore>> LocalStore::open(
 ) {
     std::shared_ptr<local::Folder> folder =
         LKS_TRY(local::Folder::open(std::move(path), clock.wall_now(), token));
+    if (folder->in_memory()) {
+        log::warn("objstore", "folder_not_durable path={} file_system=tmpfs", folder->root());
+    }
     return std::unique_ptr<LocalStore>(new LocalStore(std::move(folder), offloader));
 }
 

@@ -12,7 +12,8 @@ namespace lakestream::objstore {
 
 class TempFolder {
   public:
-    TempFolder() : path_(std::filesystem::temp_directory_path() / "lakestream-XXXXXX") {
+    explicit TempFolder(const std::string& parent = std::filesystem::temp_directory_path())
+        : path_(parent + "/lakestream-XXXXXX") {
         LKS_ASSERT(mkdtemp(path_.data()) != nullptr);
     }
     TempFolder(const TempFolder&) = delete;
