@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/result.h"
-#include "codec/crc32c.h"
 
 namespace lakestream::log {
 
@@ -64,57 +63,18 @@ rt::Task<Result<SectionDataPtr>> SectionReader::read(LogId log, index::IndexReco
     }
     const auto file_size = static_cast<std::uint64_t>(record.file_size);
     const HeaderPtr header = LKS_CO_TRY(co_await this->header(record.location, file_size));
-    const wal::Section* section = header->find(log);
-    const auto damaged = [&](std::string_view what) {
-        return corrupt(
-            "WAL object {}: its section of log {} {}; keep the object and run `lakestream check`",
-            record.location,
-            log.v,
-            what
-        );
-    };
-    if (section == nullptr) {
-        co_return damaged("is missing");
-    }
-    std::int64_t records = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t begin = ~std::uint64_t{0};
-    std::uint64_t end = 0;
-    for (const wal::EntryPlace& place : section->entries) {
-        records += place.records;
-        bytes += place.length;
-        begin = std::min<std::uint64_t>(begin, place.offset);
-        end = std::max<std::uint64_t>(end, std::uint64_t{place.offset} + place.length);
-    }
-    if (records != record.message_count ||
-        bytes != static_cast<std::uint64_t>(record.entry_size_bytes)) {
-        co_return damaged("does not hold the records that the index says");
-    }
-    if (end > file_size) {
-        co_return damaged("lies beyond the object's end");
-    }
-    const std::uint64_t base = header->payload_begin();
+    const SectionPlace place = LKS_CO_TRY(find_section(log, record, *header));
     Bytes body;
-    if (end > begin) {
-        body = LKS_CO_TRY(
-            co_await store_.get(record.location, objstore::ByteRange{base + begin, base + end})
-        );
+    if (place.end > place.begin) {
+        const std::uint64_t base = header->payload_begin();
+        body = LKS_CO_TRY(co_await store_.get(
+            record.location, objstore::ByteRange{base + place.begin, base + place.end}
+        ));
     }
-    auto data = std::make_shared<SectionData>();
-    data->bytes = bytes;
-    data->entries.reserve(section->entries.size());
-    std::uint32_t crc = 0;
-    for (const wal::EntryPlace& place : section->entries) {
-        Bytes payload =
-            place.length == 0 ? Bytes() : body.slice(place.offset - begin, place.length);
-        crc = codec::crc32c(payload.span(), crc);
-        data->entries.push_back({place.records, std::move(payload)});
-    }
-    if (record.extension.has_value() && record.extension->crc32c != crc) {
-        co_return damaged("fails its checksum");
-    }
+    SectionDataPtr data =
+        std::make_shared<const SectionData>(LKS_CO_TRY(cut_section(log, record, place, body)));
     remember(key, data);
-    co_return SectionDataPtr(std::move(data));
+    co_return data;
 }
 
 void SectionReader::remember(Key key, SectionDataPtr section) {

@@ -12,24 +12,12 @@
 #include <vector>
 
 #include "index/record.h"
+#include "log/section_data.h"
 #include "log/settings.h"
 #include "objstore/object_store.h"
 #include "wal/object_format.h"
 
 namespace lakestream::log {
-
-/// The entries of one index record, in order.
-struct SectionData {
-    struct Entry {
-        std::int32_t records = 0;
-        Bytes payload;
-    };
-
-    std::vector<Entry> entries;
-    std::uint64_t bytes = 0;
-};
-
-using SectionDataPtr = std::shared_ptr<const SectionData>;  // shared by the cache and its readers
 
 /// Reads sections whole, so that their checksum is verified before anything is answered. Belongs to
 /// one shard. Cost: nothing when cached; else 1 ranged GET, and 1 or 2 more for an object whose

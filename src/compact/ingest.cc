@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning by object, and the walk over the objects.
+#include "compact/ingest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/section_data.h"
+#include "wal/object_format.h"
+
+namespace lakestream::compact {
+
+namespace {
+
+/// Everything that is wanted of one object, cut out and verified; damaged sections go to `damaged`.
+using Cut = std::vector<std::pair<std::size_t, std::vector<SpilledEntry>>>;
+
+Result<Cut> cut_object(
+    const ObjectWork& work, const Bytes& object, std::map<LogId, Error>& damaged
+) {
+    const wal::ObjectHeader header = LKS_TRY(wal::ObjectHeader::parse(object.span()));
+    const std::uint64_t base = header.payload_begin();
+    Cut cut;
+    for (std::size_t i = 0; i < work.sections.size(); ++i) {
+        const auto& [log, record] = work.sections[i];
+        if (damaged.contains(log)) {
+            continue;
+        }
+        const auto place = log::find_section(log, record.value, header);
+        if (!place.ok() || base + place->end > object.size()) {
+            damaged.emplace(
+                log, place.ok() ? corrupt("WAL object {} ends early", work.location) : place.error()
+            );
+            continue;
+        }
+        const auto data = log::cut_section(
+            log, record.value, *place, object.slice(base + place->begin, place->end - place->begin)
+        );
+        if (!data.ok()) {
+            damaged.emplace(log, data.error());
+            continue;
+        }
+        std::vector<std::pair<std::int32_t, Bytes>> entries;
+        entries.reserve(data->entries.size());
+        for (const log::SectionData::Entry& entry : data->entries) {
+            entries.emplace_back(entry.records, entry.payload);
+        }
+        cut.emplace_back(i, valid_entries(record, entries));
+    }
+    return cut;
+}
+
+Status spill_object(
+    const ObjectWork& work, const Bytes& object, Spill& spill, std::map<LogId, Error>& damaged
+) {
+    for (const auto& [i, entries] : LKS_TRY(cut_object(work, object, damaged))) {
+        const auto& [log, record] = work.sections[i];
+        LKS_TRY(spill.add(log, record.range, entries));
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<ObjectWork> plan_objects(
+    std::vector<std::pair<LogId, std::vector<log::WalkRecord>>> logs
+) {
+    std::vector<ObjectWork> plan;
+    std::map<std::string, std::size_t> by_location;
+    for (auto& [log, records] : logs) {
+        for (log::WalkRecord& record : records) {
+            if (record.value.file_type != index::FileType::raw) {
+                continue;
+            }
+            const auto [at, is_new] = by_location.try_emplace(record.value.location, plan.size());
+            if (is_new) {
+                plan.push_back({.location = record.value.location, .sections = {}});
+            }
+            plan[at->second].sections.emplace_back(log, std::move(record));
+        }
+    }
+    // By date, as they were written: a round that stops early leaves the youngest.
+    std::ranges::sort(plan, {}, &ObjectWork::location);
+    return plan;
+}
+
+std::vector<SpilledEntry> valid_entries(
+    const log::WalkRecord& record, const std::vector<std::pair<std::int32_t, Bytes>>& entries
+) {
+    std::vector<SpilledEntry> valid;
+    Offset offset = record.range.begin;
+    std::int64_t cumulative = record.cumulative - record.value.entry_size_bytes;
+    for (const auto& [records, payload] : entries) {
+        const OffsetRange range{offset, offset + records};
+        offset = range.end;
+        cumulative += static_cast<std::int64_t>(payload.size());
+        const bool is_void = std::ranges::any_of(record.voids, [&](const OffsetRange& gap) {
+            return gap.contains(range.begin);
+        });
+        if (!is_void) {
+            valid.push_back({range, cumulative, record.created, payload});
+        }
+    }
+    return valid;
+}
+
+rt::Task<Result<IngestDone>> ingest(
+    log::CompactionView& view,
+    objstore::ObjectStore& objects,
+    rt::Offloader& offloader,
+    Spill& spill,
+    std::vector<IngestLog> logs,
+    IngestLimits limits
+) {
+    IngestDone done;
+    std::vector<std::pair<LogId, std::vector<log::WalkRecord>>> wanted;
+    for (const IngestLog& log : logs) {
+        auto records = co_await view.walk(log.log, log.from, limits.records_per_log);
+        if (!records.ok()) {
+            done.damaged.emplace(log.log, std::move(records.error()));
+            continue;
+        }
+        done.more = done.more || records->size() == limits.records_per_log;
+        wanted.emplace_back(log.log, std::move(*records));
+    }
+    for (const ObjectWork& work : plan_objects(std::move(wanted))) {
+        if (spill.bytes() > limits.spill_bytes_max) {
+            done.more = true;
+            break;
+        }
+        auto object = co_await objects.get(work.location, std::nullopt);
+        if (object.is(ErrorCode::not_found) || object.is(ErrorCode::corrupt)) {
+            for (const auto& [log, record] : work.sections) {
+                done.damaged.emplace(log, object.error());
+            }
+            continue;
+        }
+        const Bytes bytes = LKS_CO_TRY(std::move(object));
+        ++done.objects;
+        done.bytes += bytes.size();
+        const Status spilled = co_await rt::offload(offloader, [&work, &bytes, &spill, &done] {
+            return spill_object(work, bytes, spill, done.damaged);
+        });
+        LKS_CO_TRY(spilled);
+    }
+    co_return done;
+}
+
+}  // namespace lakestream::compact
