@@ -19,7 +19,11 @@
 #include <functional>
 
 #include "codec/crc32c.h"
+#include "objstore/budget_store.h"
+#include "objstore/cache_store.h"
 #include "objstore/local/folder.h"
+#include "objstore/metrics_store.h"
+#include "objstore/retry_store.h"
 #include "objstore/testing/temp_folder.h"
 #include "rt/epoll/threads.h"
 #include "rt/scope.h"
@@ -398,13 +402,19 @@ TEST(LocalStore, ManyLoopsAndThreadsShareAFolder) {
     rt::ThreadPool pool("files", 4, rt::ThreadPriority::normal);
     auto store = LocalStore::open(temp.path(), pool, clock, 1);
     ASSERT_TRUE(store.ok());
+    rt::MemoryAccount account("cache", 100);
+    metrics::Registry registry;
+    BudgetStore budget(**store, {.concurrent_max = 2});
+    RetryStore retry(budget, {});
+    MetricsStore counted(retry, registry, "test");
+    CacheStore cache(counted, account);
     constexpr int workers = 6;
     std::atomic<int> left = workers;
     {
         rt::LoopThreads loops(clock, 2);
         for (int worker = 0; worker < workers; ++worker) {
             static_cast<void>(rt::submit(
-                loops[static_cast<std::size_t>(worker % 2)], churn_and_count(**store, worker, left)
+                loops[static_cast<std::size_t>(worker % 2)], churn_and_count(cache, worker, left)
             ));
         }
         for (int seen = left; seen > 0; seen = left) {
@@ -412,6 +422,7 @@ TEST(LocalStore, ManyLoopsAndThreadsShareAFolder) {
         }
     }
     EXPECT_EQ(left, 0);
+    EXPECT_EQ(counted.requests(Operation::put, Outcome::ok), workers * 30U);
     EXPECT_TRUE(files_of(temp.path()).empty());
 }
 
