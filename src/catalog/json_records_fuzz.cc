@@ -10,9 +10,16 @@
 namespace lakestream::catalog {
 namespace {
 
+/// Log metadata without properties is read again with none of them: the reference's own asymmetry.
+void normalize(LogMetadata& metadata) {
+    metadata.properties = metadata.properties.value_or(Properties());
+}
+void normalize(auto&) {}
+
 template <class Record>
 void check(Result<Record> (*parse)(std::string_view), std::string_view text) {
-    if (const Result<Record> record = parse(text); record.ok()) {
+    if (Result<Record> record = parse(text); record.ok()) {
+        normalize(*record);
         const Result<Record> again = parse(to_json(*record));
         LKS_ASSERT(again.ok() && *again == *record);
     }

@@ -10,6 +10,7 @@
 
 #include "catalog/keys.h"
 #include "meta/memory_store.h"
+#include "meta/testing/faulty_metadata.h"
 #include "rt/sim/testing.h"
 
 namespace lakestream::catalog {
@@ -510,6 +511,92 @@ TEST(CatalogRaces, creators_and_droppers_meet) {
         EXPECT_TRUE(sim.run(last.catalog->recover()).ok());
         const auto now = sim.run(last.catalog->load(orders));
         EXPECT_TRUE(now.ok() || now.is(ErrorCode::not_found)) << now.error().to_string();
+    }
+}
+
+/// A node whose way to the store loses, delays and repeats.
+struct ShakyNode {
+    ShakyNode(rt::SimTest& sim, meta::MemoryMetadata& server, std::uint64_t seed)
+        : executor(sim.loop, sim.clock, seed),
+          store(server, executor),
+          client(store, executor, sim.executor, {}, seed),
+          catalog(sim.run(MetadataCatalog::open(client, fenced, executor)).value()) {}
+
+    rt::SimExecutor executor;
+    meta::MemoryStore store;
+    meta::testing::FaultyMetadata client;
+    FencedLogs fenced;
+    std::unique_ptr<MetadataCatalog> catalog;
+};
+
+/// Create, drop and load at random; whatever is created has logs that nobody had before.
+rt::Task<bool> work(Catalog& catalog, std::uint64_t seed, std::set<LogId>& logs, int& done) {
+    rt::Rng rng(seed);
+    for (int i = 0; i < 6; ++i) {
+        if (rng.chance(1, 2)) {
+            const auto made = co_await catalog.create(spec(3));
+            for (const LogId log : made.ok() ? (*made)->logs : std::vector<LogId>()) {
+                EXPECT_TRUE(logs.insert(log).second) << "log " << log.v << " given twice";
+            }
+        } else {
+            static_cast<void>(co_await catalog.drop(orders));
+        }
+        static_cast<void>(co_await catalog.load(orders));
+        static_cast<void>(co_await catalog.list("default"));
+    }
+    ++done;
+    co_return true;
+}
+
+TEST(CatalogRaces, streams_stay_whole_over_a_bad_network) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        SCOPED_TRACE(seed);
+        rt::SimTest sim(seed);
+        meta::MemoryMetadata server(sim.executor, {.shards = 3});
+        std::vector<std::unique_ptr<ShakyNode>> nodes;
+        std::set<LogId> logs;
+        int done = 0;
+        for (std::uint64_t i = 0; i < 3; ++i) {
+            nodes.push_back(std::make_unique<ShakyNode>(sim, server, seed * 10 + i));
+            nodes.back()->client.set_faults({
+                .refuse = {1, 20},
+                .drop = {1, 20},
+                .lose_answer = {1, 10},
+                .apply_late = {1, 20},
+                .fail_read = {1, 30},
+                .delay_change = {1, 4},
+                .repeat_change = {1, 4},
+                .gap = {1, 50},
+                .request_delay_max = 5ms,
+                .answer_delay_max = 5ms,
+            });
+            static_cast<void>(rt::submit(
+                nodes.back()->executor, work(*nodes.back()->catalog, seed * 7 + i, logs, done)
+            ));
+        }
+        ASSERT_TRUE(sim.loop.run_until([&] { return done == 3; }));
+        for (const auto& each : nodes) {
+            each->client.heal();
+        }
+        sim.loop.run_for(60s);  // everything late arrives
+        EXPECT_TRUE(sim.run(nodes[0]->catalog->recover()).ok());
+        sim.loop.run_for(10s);
+        const auto expected = sim.run(nodes[0]->catalog->load(orders));
+        EXPECT_TRUE(expected.ok() || expected.is(ErrorCode::not_found))
+            << expected.error().to_string();
+        for (const auto& each : nodes) {
+            const auto found = sim.run(each->catalog->load(orders));
+            ASSERT_EQ(found.ok(), expected.ok());
+            if (found.ok()) {
+                EXPECT_EQ((*found)->incarnation, (*expected)->incarnation);
+                EXPECT_EQ((*found)->logs, (*expected)->logs);
+            }
+            EXPECT_EQ(sim.run(each->catalog->list("default")).value().size(), found.ok() ? 1U : 0U);
+        }
+        const Status dropped = sim.run(nodes[1]->catalog->drop(orders));
+        EXPECT_EQ(dropped.ok(), expected.ok());
+        const auto again = sim.run(nodes[2]->catalog->create(spec(3)));
+        ASSERT_TRUE(again.ok()) << again.error().to_string();
     }
 }
 

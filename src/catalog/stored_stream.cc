@@ -14,6 +14,8 @@ namespace lakestream::catalog {
 
 namespace {
 
+constexpr int scans_max = 3;
+
 template <class Record>
 Result<Stored<Record>> parse(
     Result<Record> (*parse_record)(std::string_view), const meta::Record& record
@@ -184,12 +186,15 @@ rt::Task<Result<VersionedStream>> read_active(
     if (count > partitions_max) {
         co_return corrupt("metadata key {} has {} partitions", keys::config(name), count);
     }
-    const auto partitions = LKS_CO_TRY(co_await read_log_metadata(store, name, count));
-    auto stream = assemble(name, config, partitions);
-    if (!stream.ok()) {
-        const auto now = LKS_CO_TRY(co_await read_config(store, keys::config(name)));
-        if (!now.has_value() || now->version != config.version) {
-            co_return conflict("stream {}/{} changed while it was read", name.ns, name.name);
+    // A scan may be short once, answered by a leader that is none any more.
+    Result<VersionedStream> stream = corrupt("never read");
+    for (int attempt = 0; attempt < scans_max && !stream.ok(); ++attempt) {
+        stream = assemble(name, config, LKS_CO_TRY(co_await read_log_metadata(store, name, count)));
+        if (!stream.ok()) {
+            const auto now = LKS_CO_TRY(co_await read_config(store, keys::config(name)));
+            if (!now.has_value() || now->version != config.version) {
+                co_return conflict("stream {}/{} changed while it was read", name.ns, name.name);
+            }
         }
     }
     co_return stream;

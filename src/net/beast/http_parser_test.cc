@@ -51,11 +51,17 @@ TEST(HttpParser, reads_requests_one_after_the_other) {
     expect_post(parser.take());
 }
 
-TEST(HttpParser, reads_a_chunked_body) {
+TEST(HttpParser, reads_a_chunked_body_byte_by_byte) {
     HttpParser parser({});
-    std::string buffer =
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
-    ASSERT_EQ(parser.feed(buffer).value(), Progress::complete);
+    std::string buffer;
+    Progress progress = Progress::needs_more;
+    for (const char c : std::string_view("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                         "3\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: x\r\n\r\n")) {
+        ASSERT_EQ(progress, Progress::needs_more);
+        buffer += c;
+        progress = parser.feed(buffer).value();
+    }
+    ASSERT_EQ(progress, Progress::complete);
     EXPECT_EQ(parser.take().body, "abcde");
 }
 
