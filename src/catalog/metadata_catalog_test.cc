@@ -266,6 +266,22 @@ TEST_P(CatalogTest, a_stream_created_again_is_another_one) {
     EXPECT_EQ(incarnations.size(), 3U);
 }
 
+/// A claim can be applied long after its sender was told that its fate is unknown.
+TEST_P(CatalogTest, a_claim_that_arrives_after_the_drop_is_undone) {
+    const auto a = node();
+    EXPECT_TRUE(run(a->catalog->create(spec(2))).ok());
+    auto claim = parse_stream_config(value("/admin/streams/default/orders")).value();
+    claim.state = StreamState::provisioning;
+    EXPECT_TRUE(run(a->catalog->drop(orders)).ok());
+    EXPECT_TRUE(
+        put({.key = "/admin/streams/default/orders", .value = Bytes::own(to_json(claim))}).ok()
+    );
+    EXPECT_TRUE(run(a->catalog->recover()).ok());
+    EXPECT_TRUE(run(a->catalog->load(orders)).is(ErrorCode::not_found));
+    EXPECT_TRUE(value("/admin/streams/default/orders").starts_with("not_found"));
+    EXPECT_TRUE(run(a->catalog->create(spec(2))).ok());
+}
+
 TEST_P(CatalogTest, a_thousand_partitions_cost_a_handful_of_requests) {
     const auto a = node();
     EXPECT_EQ(run(a->catalog->create(spec(1000))).value()->logs.size(), 1000U);
