@@ -86,11 +86,13 @@ struct InflateEnd {
     void operator()(z_stream* stream) const { inflateEnd(stream); }
 };
 
-constexpr int gzip_window_bits = 15 + 16;  // the largest window; +16 selects the gzip wrapper
+// The largest window; zlib tells the wrapper by what is added or by the sign.
+constexpr int gzip_window_bits = 15 + 16;
+constexpr int raw_window_bits = -15;
 
-Result<Bytes> gunzip(const Bytes& input, std::size_t size_max) {
+Result<Bytes> unzip(const Bytes& input, int window_bits, std::size_t size_max) {
     z_stream stream{};
-    LKS_ASSERT(inflateInit2(&stream, gzip_window_bits) == Z_OK);
+    LKS_ASSERT(inflateInit2(&stream, window_bits) == Z_OK);
     const std::unique_ptr<z_stream, InflateEnd> guard(&stream);
     stream.next_in = reinterpret_cast<const Bytef*>(input.data());
     stream.avail_in = static_cast<uInt>(input.size());
@@ -104,6 +106,9 @@ Result<Bytes> gunzip(const Bytes& input, std::size_t size_max) {
         if (code == Z_STREAM_END) {
             if (stream.avail_in == 0) {
                 return output.finish();
+            }
+            if (window_bits == raw_window_bits) {
+                return malformed(Compression::gzip, "bytes after its end");
             }
             inflateReset(&stream);
         } else if (code != Z_OK && code != Z_BUF_ERROR) {
@@ -216,7 +221,7 @@ Result<Bytes> unsnappy(const Bytes& input, std::size_t size_max) {
     return output.finish();
 }
 
-Bytes gzip(const Bytes& input) {
+Bytes zip(const Bytes& input, int window_bits) {
     z_stream stream{};
     constexpr int memory_level = 8;  // zlib's default
     LKS_ASSERT(
@@ -224,7 +229,7 @@ Bytes gzip(const Bytes& input) {
             &stream,
             Z_DEFAULT_COMPRESSION,
             Z_DEFLATED,
-            gzip_window_bits,
+            window_bits,
             memory_level,
             Z_DEFAULT_STRATEGY
         ) == Z_OK
@@ -303,7 +308,7 @@ Result<Bytes> decompress(Compression codec, const Bytes& input, std::size_t size
                 return exhausted("{} bytes; at most {} may be", input.size(), output_max);
             }
             return input;
-        case Compression::gzip: return gunzip(input, output_max);
+        case Compression::gzip: return unzip(input, gzip_window_bits, output_max);
         case Compression::snappy: return unsnappy(input, output_max);
         case Compression::lz4: return unlz4(input, output_max);
         case Compression::zstd: return unzstd(input, output_max);
@@ -315,12 +320,24 @@ Bytes compress(Compression codec, const Bytes& input) {
     LKS_ASSERT(input.size() < input_bytes_end);
     switch (codec) {
         case Compression::none: return input;
-        case Compression::gzip: return gzip(input);
+        case Compression::gzip: return zip(input, gzip_window_bits);
         case Compression::snappy: return snappy_framed(input);
         case Compression::lz4: return lz4(input);
         case Compression::zstd: return zstd(input);
     }
     LKS_UNREACHABLE();
+}
+
+Result<Bytes> inflate_raw(const Bytes& input, std::size_t size_max) {
+    if (input.size() >= input_bytes_end) {
+        return exhausted("deflate data of {} bytes", input.size());
+    }
+    return unzip(input, raw_window_bits, std::min(size_max, input_bytes_end - 1));
+}
+
+Bytes deflate_raw(const Bytes& input) {
+    LKS_ASSERT(input.size() < input_bytes_end);
+    return zip(input, raw_window_bits);
 }
 
 }  // namespace lakestream::codec

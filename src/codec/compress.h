@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kafka's compression codecs over whole buffers.
+// Kafka's compression codecs over whole buffers, and bare deflate.
 #pragma once
 
 #include <cstddef>
@@ -34,5 +34,12 @@ Result<Bytes> decompress(Compression codec, const Bytes& input, std::size_t size
 /// framing of snappy-java, lz4 in independent blocks of 64 KiB, as the Java client writes them.
 /// Precondition: input below 2 GiB.
 Bytes compress(Compression codec, const Bytes& input);
+
+/// DEFLATE without any wrapper (RFC 1951), one stream, as Avro's container files have it. The same
+/// promises and errors as `decompress()`.
+Result<Bytes> inflate_raw(const Bytes& input, std::size_t size_max);
+
+/// What `inflate_raw()` reads. Precondition: input below 2 GiB.
+Bytes deflate_raw(const Bytes& input);
 
 }  // namespace lakestream::codec

@@ -65,6 +65,20 @@ TEST(Compress, OneByteTooManyIsExhausted) {
     }
 }
 
+TEST(Compress, BareDeflateIsOneStreamAndNothingElse) {
+    const Bytes input = text(100'000);
+    const Bytes packed = deflate_raw(input);
+    EXPECT_LT(packed.size(), input.size() / 2);
+    EXPECT_EQ(*inflate_raw(packed, input.size()), input);
+    EXPECT_TRUE(inflate_raw(packed, input.size() - 1).is(ErrorCode::exhausted));
+    for (std::size_t size = 0; size < packed.size(); size += 17) {
+        EXPECT_TRUE(inflate_raw(packed.slice(0, size), no_limit).is(ErrorCode::corrupt)) << size;
+    }
+    std::string longer(packed.view());
+    longer += packed.view();
+    EXPECT_TRUE(inflate_raw(Bytes::own(longer), no_limit).is(ErrorCode::corrupt));
+}
+
 TEST(Compress, EveryTruncationIsRefused) {
     for (const Compression codec : packers) {
         const Bytes packed = compress(codec, text(300));
