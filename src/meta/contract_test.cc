@@ -440,6 +440,13 @@ TEST_P(MetadataContract, Case29SequenceNeighbours) {
     EXPECT_TRUE(get("q-00000000000000000002")->value.empty());
 }
 
+TEST_P(MetadataContract, Case29ASequenceUnderAnothersName) {
+    EXPECT_EQ(sequence_key("q", {5}), "q-00000000000000000005");
+    EXPECT_EQ(sequence_key("q-1", {3}), "q-1-00000000000000000003");
+    EXPECT_TRUE(sequence("q", {1}).is(ErrorCode::invalid_argument));
+    EXPECT_EQ(sequence_key("q", {1, 1}), "q-00000000000000000002-00000000000000000004");
+}
+
 TEST_P(MetadataContract, Case29SequencesGoOnFromWhatIsThere) {
     EXPECT_EQ(sequence_key("s", {5, 1}), "s-00000000000000000005-00000000000000000001");
     ASSERT_TRUE(put("s-00000000000000000104-00000000000000005000").ok());

@@ -98,6 +98,8 @@ Result<PutDone> ShardState::apply_put(
     if (put.session.has_value() && !sessions_.contains(*put.session)) {
         return lease_lost("session {} does not exist", put.session->v);
     }
+    const bool highest = target.numbers.has_value();
+    forget_sequences(target.key, highest ? std::optional<std::string_view>(put.key) : std::nullopt);
     const auto& replaced = target.replaced;
     if (replaced.has_value() && replaced->session.has_value()) {
         unlink(records, *replaced->session, target.encoded);
@@ -115,8 +117,8 @@ Result<PutDone> ShardState::apply_put(
     if (put.session.has_value()) {
         link(records, *put.session, target.encoded);
     }
-    if (sequence) {
-        remember_sequence(put.key, std::move(target.numbers));
+    if (highest) {
+        remember_sequence(put.key, std::move(*target.numbers));
     }
     changes.add({
         .kind = created ? ChangeKind::created : ChangeKind::modified,
@@ -139,12 +141,11 @@ Result<ShardState::Target> ShardState::plain_target(ShardRecords& records, Put& 
     if (!meets(put.expect, existing)) {
         return wrong_version(put.key, existing);
     }
-    forget_sequences(put.key);
     return Target{
         .key = std::move(put.key),
         .encoded = std::move(encoded),
         .replaced = existing,
-        .numbers = {},
+        .numbers = std::nullopt,
     };
 }
 
@@ -157,22 +158,24 @@ Result<ShardState::Target> ShardState::sequence_target(ShardRecords& records, co
     }
     const auto cached = sequences_.find(put.key);
     const bool known = cached != sequences_.end();
+    const std::string highest = known ? std::string() : highest_of_sequence(records, put.key);
     const SequenceNumbers current =
-        known ? cached->second
-              : LKS_TRY(current_numbers(put.key, highest_of_sequence(records, put.key)));
+        known ? cached->second : LKS_TRY(current_numbers(put.key, highest));
     SequenceNumbers numbers = LKS_TRY(next_numbers(current, put.sequence_deltas));
     std::string key = sequence_key(put.key, numbers);
     std::string encoded = encode_key(order_, key);
     std::optional<RecordHead> replaced;
+    bool above_all = true;
     if (!known) {
-        // Only a key that somebody else put under the prefix can stand where the new one belongs.
+        // Somebody else's key under the prefix may stand where the new one belongs, or above it.
         replaced = records.head(encoded);
+        above_all = compare_keys(order_, highest, key) < 0;
     }
     return Target{
         .key = std::move(key),
         .encoded = std::move(encoded),
         .replaced = replaced,
-        .numbers = std::move(numbers),
+        .numbers = above_all ? std::optional(std::move(numbers)) : std::nullopt,
     };
 }
 
@@ -188,10 +191,12 @@ void ShardState::remember_sequence(const std::string& prefix, SequenceNumbers nu
     sequences_.insert_or_assign(prefix, std::move(numbers));
 }
 
-void ShardState::forget_sequences(std::string_view key) {
+// Those that the key may belong to, but for `kept`.
+void ShardState::forget_sequences(std::string_view key, std::optional<std::string_view> kept) {
     for (std::size_t dash = key.find('-'); dash != std::string_view::npos;
          dash = key.find('-', dash + 1)) {
-        if (const auto found = sequences_.find(key.substr(0, dash)); found != sequences_.end()) {
+        const auto found = sequences_.find(key.substr(0, dash));
+        if (found != sequences_.end() && found->first != kept) {
             sequences_.erase(found);
         }
     }

@@ -114,7 +114,7 @@ class ShardState {
         std::string key;
         std::string encoded;
         std::optional<RecordHead> replaced;
-        SequenceNumbers numbers;  // of a sequence put
+        std::optional<SequenceNumbers> numbers;  // of a sequence whose highest key is now this
     };
 
     // Looks strings up by view.
@@ -134,7 +134,9 @@ class ShardState {
     Result<Target> sequence_target(ShardRecords& records, const Put& put);
     std::string highest_of_sequence(ShardRecords& records, std::string_view prefix) const;
     void remember_sequence(const std::string& prefix, SequenceNumbers numbers);
-    void forget_sequences(std::string_view key);
+    void forget_sequences(
+        std::string_view key, std::optional<std::string_view> kept = std::nullopt
+    );
     void link(ShardRecords& records, SessionId session, const std::string& encoded);
     void unlink(ShardRecords& records, SessionId session, std::string_view encoded);
 
@@ -143,8 +145,8 @@ class ShardState {
     ShardCounters counters_;
     std::map<SessionId, Session> sessions_;
     // The numbers of recent sequences, so that an append to a log needs no look-up. Only those
-    // whose highest key was made here: whatever comes between it and the sequence's end begins with
-    // "prefix-", and such a write drops the prefix.
+    // whose highest key is one made here: whatever comes between it and the sequence's end begins
+    // with "prefix-", and such a write drops the prefix.
     std::unordered_map<std::string, SequenceNumbers, TextHash, std::equal_to<>> sequences_;
 };
 

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,13 +24,16 @@ namespace lakestream::meta::testing {
 class TempFolder {
   public:
     TempFolder() {
-        // Memory, where there is such a folder: what a test waits for is not the disk's fsync.
-        const std::filesystem::path memory = "/dev/shm";
-        const bool usable = access(memory.c_str(), W_OK) == 0;
-        const auto parent = usable ? memory : std::filesystem::temp_directory_path();
-        std::string pattern = (parent / "lakestream-XXXXXX").string();
-        LKS_ASSERT(mkdtemp(pattern.data()) != nullptr);
-        path_ = pattern;
+        // In memory where that can be had: what a test waits for is not the disk's fsync.
+        for (const std::filesystem::path& parent :
+             {std::filesystem::path("/dev/shm"), std::filesystem::temp_directory_path()}) {
+            std::string pattern = (parent / "lakestream-XXXXXX").string();
+            if (mkdtemp(pattern.data()) != nullptr) {
+                path_ = pattern;
+                return;
+            }
+        }
+        ADD_FAILURE() << "no folder for temporary files";
     }
     TempFolder(const TempFolder&) = delete;
     TempFolder& operator=(const TempFolder&) = delete;
