@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// inspect: stored things as JSON lines.
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "codec/record_batch.h"
+#include "index/key.h"
+#include "index/record.h"
+#include "log/fold.h"
+#include "log/index_scan.h"
+#include "server/blocking.h"
+#include "server/leaves.h"
+#include "wal/object_format.h"
+
+namespace lakestream::cli {
+
+using nlohmann::json;
+
+namespace {
+
+Status print(const json& line) {
+    return put_line(line.dump());
+}
+
+json batch_json(std::span<const std::byte> entry) {
+    json batches = json::array();
+    while (!entry.empty()) {
+        const auto header = codec::read_batch_header(entry);
+        if (!header.ok()) {
+            batches.push_back({{"error", header.error().to_string()}});
+            break;
+        }
+        batches.push_back({
+            {"bytes", header->size()},
+            {"records", header->record_count},
+            {"codec", codec::to_string(header->codec())},
+            {"base_timestamp", header->base_timestamp},
+            {"max_timestamp", header->max_timestamp},
+            {"producer_id", header->producer_id},
+            {"producer_epoch", header->producer_epoch},
+            {"base_sequence", header->base_sequence},
+            {"crc_ok", codec::check_batch_crc(*header, entry).ok()},
+        });
+        entry = entry.subspan(header->size());
+    }
+    return batches;
+}
+
+json index_json(const meta::Record& record) {
+    json line = {
+        {"kind", "index"},
+        {"key", record.key},
+        {"created", to_ms(record.version.created)},
+    };
+    if (record.version.identity.has_value()) {
+        line["writer"] = *record.version.identity;
+    }
+    const auto key = index::parse_key(record.key);
+    const auto value = index::IndexRecord::decode(record.value);
+    if (!key.ok() || !value.ok()) {
+        line["error"] = key.ok() ? value.error().to_string() : key.error().to_string();
+        return line;
+    }
+    line["log"] = key->log.v;
+    line["begin"] = (key->end - value->message_count).v;
+    line["end"] = key->end.v;
+    line["cumulative_bytes"] = key->cumulative;
+    line["object"] = value->location;
+    line["file_type"] = value->file_type == index::FileType::raw ? "raw" : "parquet";
+    line["bytes"] = value->entry_size_bytes;
+    line["object_bytes"] = value->file_size;
+    if (const auto records = value->entry_records(); records.ok()) {
+        line["entry_records"] = *records;
+    }
+    if (value->extension.has_value()) {
+        line["crc32c"] = value->extension->crc32c;
+        line["max_timestamp"] = value->extension->max_timestamp;
+        json& producers = line["producers"] = json::array();
+        for (const index::ProducerEntry& producer : value->extension->producers) {
+            producers.push_back({
+                {"entry", producer.entry},
+                {"id", producer.producer_id},
+                {"epoch", producer.epoch},
+                {"sequence", producer.base_sequence},
+            });
+        }
+    }
+    return line;
+}
+
+void put_fold(json& line, const log::FoldState& state) {
+    line["end"] = state.end.v;
+    line["max_created"] = to_ms(state.max_created);
+    for (const auto& [id, writer] : state.writers) {
+        line["writers"].push_back({{"id", id}, {"last", writer.last}, {"date", to_ms(writer.date)}}
+        );
+    }
+    for (const auto& [id, producer] : state.producers) {
+        json batches = json::array();
+        for (const log::FoldState::Batch& batch : producer.batches) {
+            batches.push_back({
+                {"first", batch.first_sequence},
+                {"last", batch.last_sequence},
+                {"offset", batch.offset.v},
+            });
+        }
+        line["producers"].push_back(
+            {{"id", id}, {"epoch", producer.epoch}, {"batches", std::move(batches)}}
+        );
+    }
+    for (const OffsetRange& range : state.voids) {
+        line["voids"].push_back({{"begin", range.begin.v}, {"end", range.end.v}});
+    }
+}
+
+json meta_json(const meta::Record& record) {
+    json line = {
+        {"kind", "meta"},
+        {"key", record.key},
+        {"version", record.version.id.v},
+        {"created", to_ms(record.version.created)},
+        {"modified", to_ms(record.version.modified)},
+    };
+    if (record.key.starts_with("/lks/fold/")) {
+        const auto state = log::decode_fold(record.value);
+        if (state.ok()) {
+            put_fold(line["fold"], *state);
+            return line;
+        }
+        line["error"] = state.error().to_string();
+    }
+    put_bytes(line, "value", record.value.span());
+    return line;
+}
+
+rt::Task<Status> print_index(meta::MetadataStore& store, LogId log) {
+    log::IndexScan scan(store, log, Offset(0), std::nullopt);
+    while (true) {
+        const auto page = LKS_CO_TRY(co_await scan.next());
+        if (page.empty()) {
+            co_return Status();
+        }
+        for (const meta::Record& record : page) {
+            LKS_CO_TRY(print(index_json(record)));
+        }
+    }
+}
+
+/// Every record whose key begins with `prefix`.
+rt::Task<Status> print_meta(meta::MetadataStore& store, std::string prefix) {
+    const auto scan = store.scan({});  // prefixes are no ranges in hierarchical order
+    while (true) {
+        const auto page = LKS_CO_TRY(co_await scan->next());
+        if (page.empty()) {
+            co_return Status();
+        }
+        for (const meta::Record& record : page) {
+            if (record.key.starts_with(prefix)) {
+                LKS_CO_TRY(print(
+                    index::parse_key(record.key).ok() ? index_json(record) : meta_json(record)
+                ));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Status inspect_wal(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) {
+        return not_found("cannot read {}", file);
+    }
+    const Bytes body = Bytes::own(std::string{std::istreambuf_iterator<char>(in), {}});
+    const auto header = LKS_TRY(wal::ObjectHeader::parse(body.span()));
+    LKS_TRY(print({
+        {"kind", "wal"},
+        {"bytes", body.size()},
+        {"payload_begin", header.payload_begin()},
+        {"sections", header.sections().size()},
+    }));
+    for (const wal::Section& section : header.sections()) {
+        for (std::size_t i = 0; i < section.entries.size(); ++i) {
+            const wal::EntryPlace& place = section.entries[i];
+            json line = {
+                {"kind", "entry"},
+                {"log", section.log.v},
+                {"entry", i},
+                {"offset", place.offset},
+                {"bytes", place.length},
+                {"records", place.records},
+            };
+            const std::uint64_t begin = header.payload_begin() + place.offset;
+            if (begin + place.length > body.size()) {
+                line["error"] = "ends behind the object";
+            } else {
+                line["batches"] = batch_json(body.span().subspan(begin, place.length));
+            }
+            LKS_TRY(print(line));
+        }
+    }
+    return {};
+}
+
+Status inspect_index(const server::Settings& settings, const std::string& log) {
+    const LogId id(LKS_TRY(parse_integer(log)));
+    const auto leaves = LKS_TRY(server::Leaves::open(settings, server::Open::existing));
+    return server::run_blocking(leaves->loops()[0], print_index(leaves->metadata(), id));
+}
+
+Status inspect_meta(const server::Settings& settings, const std::string& key) {
+    const auto leaves = LKS_TRY(server::Leaves::open(settings, server::Open::existing));
+    return server::run_blocking(leaves->loops()[0], print_meta(leaves->metadata(), key));
+}
+
+}  // namespace lakestream::cli

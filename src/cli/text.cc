@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsing and printing of the command line's texts.
+#include "cli/text.h"
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/format.h"
+
+namespace lakestream::cli {
+
+namespace {
+
+/// The number in exactly these columns.
+std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
+    if (text.size() < at + count) {
+        return std::nullopt;
+    }
+    int value = 0;
+    for (const char c : text.substr(at, count)) {
+        if (c < '0' || c > '9') {
+            return std::nullopt;
+        }
+        value = value * 10 + (c - '0');
+    }
+    return value;
+}
+
+/// `.123456` or nothing, as milliseconds.
+std::optional<int> fraction_ms(std::string_view text) {
+    if (text.empty()) {
+        return 0;
+    }
+    std::string padded(text.substr(1));
+    if (text.front() != '.' || padded.empty() ||
+        !digits(padded, 0, std::min<std::size_t>(padded.size(), 9))) {
+        return std::nullopt;
+    }
+    padded.resize(std::max<std::size_t>(padded.size(), 3), '0');
+    return digits(padded, 0, 3);
+}
+
+}  // namespace
+
+Status put_line(std::string_view line) {
+    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() ||
+        std::fputc('\n', stdout) == EOF) {
+        return unavailable("cannot write to stdout: {}", std::strerror(errno));
+    }
+    return {};
+}
+
+Result<std::int64_t> parse_integer(std::string_view text) {
+    std::int64_t value = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) {
+        return invalid_argument("\"{}\" is not a number", text);
+    }
+    return value;
+}
+
+Result<std::int64_t> parse_timestamp(std::string_view text) {
+    if (auto number = parse_integer(text); number.ok()) {
+        return number;
+    }
+    const Error wrong = invalid_argument(
+        "\"{}\" is neither milliseconds nor a time like 2026-07-01T12:34:56Z", text
+    );
+    constexpr std::string_view form = "0000-00-00T00:00:00";
+    if (text.size() <= form.size() || text.back() != 'Z') {
+        return wrong;
+    }
+    for (std::size_t i = 0; i < form.size(); ++i) {
+        if (form[i] != '0' && text[i] != form[i]) {
+            return wrong;
+        }
+    }
+    const auto year = digits(text, 0, 4);
+    const auto month = digits(text, 5, 2);
+    const auto day = digits(text, 8, 2);
+    const auto hour = digits(text, 11, 2);
+    const auto minute = digits(text, 14, 2);
+    const auto second = digits(text, 17, 2);
+    const auto ms = fraction_ms(text.substr(form.size(), text.size() - form.size() - 1));
+    if (!year || !month || !day || !hour || !minute || !second || !ms) {
+        return wrong;
+    }
+    const std::chrono::year_month_day date(
+        std::chrono::year(*year),
+        std::chrono::month(static_cast<unsigned>(*month)),
+        std::chrono::day(static_cast<unsigned>(*day))
+    );
+    if (!date.ok() || *hour > 23 || *minute > 59 || *second > 59) {
+        return wrong;
+    }
+    const auto time = std::chrono::sys_days(date).time_since_epoch() + std::chrono::hours(*hour) +
+                      std::chrono::minutes(*minute) + std::chrono::seconds(*second) +
+                      std::chrono::milliseconds(*ms);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+    std::string out;
+    out.reserve(bytes.size() * 2);
+    for (const std::byte b : bytes) {
+        fmt::format_to(std::back_inserter(out), "{:02x}", std::to_integer<unsigned>(b));
+    }
+    return out;
+}
+
+bool is_utf8(std::string_view bytes) {
+    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    for (std::size_t i = 0; i < bytes.size();) {
+        const unsigned first = at(i);
+        const std::size_t length = first < 0x80   ? 1
+                                   : first < 0xc2 ? 0
+                                   : first < 0xe0 ? 2
+                                   : first < 0xf0 ? 3
+                                   : first < 0xf5 ? 4
+                                                  : 0;
+        if (length == 0 || i + length > bytes.size()) {
+            return false;
+        }
+        for (std::size_t k = 1; k < length; ++k) {
+            if ((at(i + k) & 0xc0U) != 0x80) {
+                return false;
+            }
+        }
+        if (length > 2) {  // over-long forms, surrogates, beyond U+10FFFF
+            const unsigned second = at(i + 1);
+            if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
+                return false;
+            }
+        }
+        i += length;
+    }
+    return true;
+}
+
+void put_bytes(nlohmann::json& object, const std::string& name, codec::NullableBytes bytes) {
+    if (!bytes.has_value()) {
+        object[name] = nullptr;
+        return;
+    }
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    if (is_utf8(text)) {
+        object[name] = text;
+    } else {
+        object[name + "_hex"] = to_hex(*bytes);
+    }
+}
+
+}  // namespace lakestream::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of the command line: numbers and times in, bytes as JSON out.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "codec/record_reader.h"
+
+namespace lakestream::cli {
+
+/// One line to stdout. Errors: `unavailable` (closed pipe, full disk).
+Status put_line(std::string_view line);
+
+/// A decimal integer >= 0. Errors: `invalid_argument`.
+Result<std::int64_t> parse_integer(std::string_view text);
+
+/// Milliseconds since the epoch: a decimal number of them, or `2026-07-01T12:34:56Z` with optional
+/// fraction. Errors: `invalid_argument`.
+Result<std::int64_t> parse_timestamp(std::string_view text);
+
+std::string to_hex(std::span<const std::byte> bytes);
+
+/// Whether the bytes are well-formed UTF-8.
+bool is_utf8(std::string_view bytes);
+
+/// `name` with the bytes as text; `name_hex` if they are not UTF-8; null stays null.
+void put_bytes(nlohmann::json& object, const std::string& name, codec::NullableBytes bytes);
+
+}  // namespace lakestream::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens folders, threads and stores; the only place that names their classes.
+#include "server/leaves.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/format.h"
+#include "meta/embedded/embedded_store.h"
+#include "objstore/local/local_store.h"
+#include "server/blocking.h"
+
+namespace lakestream::server {
+
+namespace {
+
+constexpr std::size_t shards_max = 32;
+
+std::size_t shard_count(const Settings& settings) {
+    return settings.shards != 0 ? settings.shards : std::min(rt::usable_cores(), shards_max);
+}
+
+Status make_folder(const std::string& folder, Open mode) {
+    std::error_code failed;
+    if (mode == Open::existing) {
+        if (!std::filesystem::is_directory(folder, failed)) {
+            return not_found("there is no folder {}", folder);
+        }
+        return {};
+    }
+    std::filesystem::create_directories(folder, failed);
+    if (failed) {
+        return unsupported(
+            "cannot make the folder {}: {}; choose another one or change its rights",
+            folder,
+            failed.message()
+        );
+    }
+    return {};
+}
+
+/// The text in a lock file: the pid of who has it.
+std::string read_owner(int fd) {
+    std::array<char, 32> text{};
+    const ssize_t count = ::pread(fd, text.data(), text.size() - 1, 0);
+    return count > 0 ? std::string(text.data(), static_cast<std::size_t>(count)) : "unknown";
+}
+
+rt::Task<Result<std::unique_ptr<meta::EmbeddedStore>>> open_metadata(
+    meta::EmbeddedOptions options, rt::Offloader& offloader, metrics::Registry& registry
+) {
+    co_return meta::EmbeddedStore::open(
+        std::move(options), co_await rt::this_executor(), offloader, registry
+    );
+}
+
+}  // namespace
+
+Result<FolderLock> FolderLock::take(const std::string& folder) {
+    const std::string path = folder + "/lakestream.lock";
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return unsupported(
+            "cannot write to {}: {}; choose another folder or change its rights",
+            folder,
+            std::strerror(errno)
+        );
+    }
+    FolderLock lock(fd);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        return already_exists(
+            "another lakestream (pid {}) works on {}: stop it, or use another folder",
+            read_owner(fd),
+            folder
+        );
+    }
+    const std::string pid = std::to_string(::getpid());
+    if (::ftruncate(fd, 0) != 0 ||
+        ::pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+        return exhausted("cannot write {}: {}", path, std::strerror(errno));
+    }
+    return lock;
+}
+
+FolderLock::~FolderLock() {
+    if (fd_ >= 0) {
+        ::close(fd_);
+    }
+}
+
+Result<std::string> folder_of(
+    std::string_view setting, std::string_view url, std::string_view scheme
+) {
+    const std::string prefix = fmt::format("{}://", scheme);
+    if (url.empty()) {
+        return invalid_argument(
+            "{} is not set; for example {}/var/lib/lakestream", setting, prefix
+        );
+    }
+    if (!url.starts_with(prefix) || url.size() == prefix.size()) {
+        return invalid_argument("{} = \"{}\": only {}/FOLDER is served", setting, url, prefix);
+    }
+    return std::filesystem::absolute(url.substr(prefix.size())).lexically_normal().string();
+}
+
+Leaves::Leaves(const Settings& settings, FolderLock lock)
+    : lock_(std::move(lock)),
+      loops_(clock_, shard_count(settings)),
+      io_("io", settings.io_threads, rt::ThreadPriority::normal),
+      resolver_("resolver", 1, rt::ThreadPriority::normal) {}
+
+Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode) {
+    const std::string storage = LKS_TRY(folder_of("storage", settings.storage, "file"));
+    const std::string metadata = LKS_TRY(folder_of("metadata", settings.metadata, "embedded"));
+    LKS_TRY(make_folder(storage, mode));
+    LKS_TRY(make_folder(metadata, mode));
+    FolderLock lock = LKS_TRY(FolderLock::take(metadata));
+    std::unique_ptr<Leaves> leaves(new Leaves(settings, std::move(lock)));
+    leaves->objects_ = LKS_TRY(objstore::LocalStore::open(
+        storage + "/wal", leaves->io_, leaves->clock_, rt::system_rng().next()
+    ));
+    leaves->counted_objects_ =
+        std::make_unique<objstore::MetricsStore>(*leaves->objects_, leaves->registry_, "wal");
+    leaves->metadata_ = LKS_TRY(run_blocking(
+        leaves->loops_[0],
+        open_metadata({.folder = metadata + "/db"}, leaves->io_, leaves->registry_)
+    ));
+    return leaves;
+}
+
+}  // namespace lakestream::server

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaves: what a production process stands on: clocks, threads, network, stores.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/metrics.h"
+#include "base/result.h"
+#include "meta/metadata_store.h"
+#include "net/epoll/network.h"
+#include "objstore/metrics_store.h"
+#include "objstore/object_store.h"
+#include "rt/epoll/threads.h"
+#include "server/settings.h"
+
+namespace lakestream::server {
+
+/// One process at a time works on a data folder: an advisory lock, gone with the process.
+class FolderLock {
+  public:
+    /// Errors: `already_exists` (another process has it: its pid), `unsupported` (no right).
+    static Result<FolderLock> take(const std::string& folder);
+    FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    FolderLock& operator=(FolderLock&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+    ~FolderLock();
+
+  private:
+    explicit FolderLock(int fd) : fd_(fd) {}
+
+    int fd_;
+};
+
+enum class Open : std::uint8_t {
+    create,    // make folders that are missing
+    existing,  // for tools: what is missing is an error
+};
+
+/// The folder of `file:///DIR` or `embedded:///DIR`. Errors: `invalid_argument`, naming the setting
+/// and what it can be.
+Result<std::string> folder_of(
+    std::string_view setting, std::string_view url, std::string_view scheme
+);
+
+/// Opened in order and dropped in reverse, after all that uses them has stopped.
+class Leaves {
+  public:
+    /// Blocks. Errors name the folder and what to do.
+    static Result<std::unique_ptr<Leaves>> open(const Settings& settings, Open mode);
+
+    rt::LoopThreads& loops() { return loops_; }
+    net::Network& network() { return network_; }
+    objstore::ObjectStore& objects() { return *counted_objects_; }
+    meta::MetadataStore& metadata() { return *metadata_; }
+    metrics::Registry& registry() { return registry_; }
+
+  private:
+    Leaves(const Settings& settings, FolderLock lock);
+
+    FolderLock lock_;
+    rt::SystemClock clock_;
+    metrics::Registry registry_;
+    rt::LoopThreads loops_;
+    rt::ThreadPool io_;
+    rt::ThreadPool resolver_;
+    net::EpollNetwork network_{resolver_};
+    std::unique_ptr<objstore::ObjectStore> objects_;
+    std::unique_ptr<objstore::MetricsStore> counted_objects_;
+    std::unique_ptr<meta::MetadataStore> metadata_;
+};
+
+}  // namespace lakestream::server

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts and stops the parts of a node in order.
+#include "server/node.h"
+
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "http/metrics_handler.h"
+
+namespace lakestream::server {
+
+namespace {
+
+bool is_wildcard(const net::Address& address) {
+    return address.host == "0.0.0.0" || address.host == "::";
+}
+
+/// What clients are told to connect to, when it is not where the node listens.
+Result<std::optional<net::Address>> advertised(
+    const NodeSettings& settings, const net::Address& listen
+) {
+    if (!settings.kafka_advertise.empty()) {
+        return std::optional(LKS_TRY(net::Address::parse(settings.kafka_advertise)));
+    }
+    if (is_wildcard(listen)) {
+        return invalid_argument(
+            "kafka.listen = \"{}\" is every address of this machine: set kafka.advertise to the "
+            "HOST:PORT by which clients reach it",
+            settings.kafka_listen
+        );
+    }
+    return std::optional<net::Address>();
+}
+
+}  // namespace
+
+Node::Node(NodeSettings settings, Seams seams)
+    : settings_(std::move(settings)),
+      seams_(std::move(seams)),
+      kafka_metrics_(seams_.metrics),
+      engine_(std::make_unique<log::NodeEngine>(
+          settings_.log,
+          log::NodeEngine::Seams{
+              .executors = seams_.executors,
+              .objects = seams_.objects,
+              .metadata = seams_.metadata,
+              .metrics = seams_.metrics,
+          }
+      )),
+      fencer_(*engine_),
+      scope_(home()) {}
+
+Node::~Node() = default;
+
+rt::Task<Status> Node::start() {
+    cluster_.id = LKS_CO_TRY(co_await load_cluster_id(seams_.metadata));
+    LKS_CO_TRY(co_await engine_->start());
+    catalog_ =
+        LKS_CO_TRY(co_await catalog::MetadataCatalog::open(seams_.metadata, fencer_, home()));
+    scope_.spawn(recover());
+    if (!settings_.http_listen.empty()) {
+        LKS_CO_TRY(start_http());
+    }
+    if (settings_.has_role("broker")) {
+        LKS_CO_TRY(start_kafka());
+    }
+    ready_ = true;
+    co_return Status();
+}
+
+Status Node::start_http() {
+    const net::Address wanted = LKS_TRY(net::Address::parse(settings_.http_listen));
+    auto listener = LKS_TRY(seams_.network.listen(home(), wanted));
+    http_address_ = listener->address();
+    log::info("http", "listening address={}", http_address_->to_string());
+    readiness_.add("node", [this]() -> Status {
+        if (!ready()) {
+            return unavailable("starting or stopping");
+        }
+        return {};
+    });
+    http_ = std::make_unique<http::Server>(home());
+    http_->route("/metrics", std::make_unique<http::MetricsHandler>(seams_.metrics));
+    http_->route("/livez", std::make_unique<http::LiveHandler>());
+    http_->route("/readyz", std::make_unique<http::ReadyHandler>(readiness_));
+    http_->start(std::move(listener));
+    return {};
+}
+
+Status Node::start_kafka() {
+    const net::Address wanted = LKS_TRY(net::Address::parse(settings_.kafka_listen));
+    const auto told = LKS_TRY(advertised(settings_, wanted));
+    auto listener = LKS_TRY(seams_.network.listen(home(), wanted));
+    kafka_address_ = listener->address();
+    cluster_.self = settings_.broker_id;
+    cluster_.brokers = {{
+        .id = settings_.broker_id,
+        .address = told.value_or(*kafka_address_),
+        .rack = settings_.zone.empty() ? std::nullopt : std::optional(settings_.zone),
+    }};
+    kafka_ = std::make_unique<kafka::Server>(
+        home(),
+        seams_.executors,
+        kafka::Backend{
+            .engine = *engine_,
+            .catalog = *catalog_,
+            .cluster = cluster_,
+            .metrics = kafka_metrics_,
+        },
+        settings_.kafka
+    );
+    kafka_->start(std::move(listener), "kafka");
+    return {};
+}
+
+rt::Task<void> Node::EngineFencer::fence(LogId log) {
+    co_await engine_.fence(log);
+}
+
+rt::Task<void> Node::recover() {
+    const Status recovered = co_await catalog_->recover();
+    if (!recovered.ok() && !recovered.is(ErrorCode::cancelled)) {
+        log::warn("server", "catalog_recovery_failed error={}", recovered.error());
+    }
+}
+
+rt::Task<void> Node::stop(Deadline deadline) {
+    ready_ = false;
+    if (kafka_ != nullptr) {
+        co_await kafka_->stop(deadline);
+    }
+    if (http_ != nullptr) {
+        co_await http_->stop(deadline);
+    }
+    co_await scope_.close();
+    co_await engine_->close(deadline);
+    catalog_.reset();
+}
+
+void Node::abandon() noexcept {
+    ready_ = false;
+    if (kafka_ != nullptr) {
+        kafka_->abandon();
+    }
+    if (http_ != nullptr) {
+        http_->abandon();
+    }
+    scope_.abandon();
+    engine_->abandon();
+}
+
+std::unique_ptr<Node> make_node(NodeSettings settings, Seams seams) {
+    return std::make_unique<Node>(std::move(settings), std::move(seams));
+}
+
+}  // namespace lakestream::server

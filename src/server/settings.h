@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of a process: one table per module, from which the file parser, the environment, the
+// flags, the checks, `--help` and docs/config.md are made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "kafka/options.h"
+#include "log/settings.h"
+
+namespace lakestream::server {
+
+/// What a node is and does, whatever its leaves are.
+struct NodeSettings {
+    std::vector<std::string> roles = {"broker", "compactor", "catalog"};
+    std::string zone;
+    std::string compat = "none";
+    std::string kafka_listen = "127.0.0.1:9092";
+    std::string kafka_advertise;
+    std::int32_t broker_id = 0;
+    std::string http_listen = "127.0.0.1:9644";
+    log::EngineSettings log;
+    kafka::ServerOptions kafka;
+
+    bool has_role(std::string_view role) const;
+};
+
+/// The same and what the production leaves need.
+struct Settings {
+    std::string storage;
+    std::string metadata;
+    std::uint64_t shards = 0;
+    std::uint64_t io_threads = 4;
+    Duration drain_max = 30s;
+    std::string log_level = "info";
+    NodeSettings node;
+};
+
+/// Where a setting's value lives; its type follows from it.
+using Place = std::variant<
+    std::string*,
+    bool*,
+    std::uint64_t*,
+    std::uint32_t*,
+    std::int32_t*,
+    std::int64_t*,
+    Duration*,
+    std::vector<std::string>*>;
+
+/// What a text or a number means.
+enum class Unit : std::uint8_t {
+    none,
+    address,  // HOST:PORT
+    url,      // SCHEME://...
+    bytes,    // 1048576 or 1MiB
+    time,     // 20ms
+};
+
+/// One row of a module's table. The default is what a default-made Settings holds.
+struct Setting {
+    std::string_view name;  // `kafka.listen`: module and key, as in the file
+    Place (*place)(Settings&);
+    Unit unit = Unit::none;
+    std::int64_t min = 0;  // of numbers, bytes and times (ns), both included
+    std::int64_t max = std::numeric_limits<std::int64_t>::max();
+    std::string_view choices = {};  // of texts and lists, separated by spaces; empty: any
+    bool reloadable = false;        // without a restart
+    std::string_view doc;           // one sentence
+};
+
+/// The settings of one module.
+struct SettingTable {
+    std::string_view module;  // empty: the node itself
+    std::string_view doc;
+    std::span<const Setting> settings;
+};
+
+std::span<const SettingTable> setting_tables();
+/// Null when there is none of this name.
+const Setting* find_setting(std::string_view name);
+
+/// `LAKESTREAM_KAFKA_LISTEN` of `kafka.listen`.
+std::string environment_name(const Setting& setting);
+/// `--kafka-listen` of `kafka.listen`.
+std::string flag_name(const Setting& setting);
+/// "bytes, 1KiB to 1GiB": the type, unit and range, for people.
+std::string describe_type(const Setting& setting);
+/// The value as a file or flag would give it.
+std::string show_value(const Setting& setting, const Settings& settings);
+/// Set from text. Errors: `invalid_argument`, naming what is allowed.
+Status assign(const Setting& setting, Settings& settings, std::string_view text);
+
+/// One value from somewhere.
+struct Assignment {
+    const Setting* setting;
+    std::string text;
+    std::string origin;  // for errors: "lakestream.toml", "--kafka-listen"
+};
+
+/// The values in a TOML text. Errors: `invalid_argument`: the line that cannot be parsed, or the
+/// unknown key and the nearest known one.
+Result<std::vector<Assignment>> read_toml(const std::string& text, const std::string& origin);
+/// The values among `NAME=VALUE` that start with LAKESTREAM_. Errors: `invalid_argument` (unknown).
+Result<std::vector<Assignment>> read_environment(std::span<const std::string> environment);
+/// Assign in order, later ones win; then check what concerns several settings.
+Status apply_settings(std::span<const Assignment> assignments, Settings& settings);
+
+/// `name=value` of every setting that differs from its default.
+std::vector<std::string> changed_settings(const Settings& settings);
+/// docs/config.md.
+std::string settings_markdown();
+
+/// The candidate with the smallest edit distance to `word`. Precondition: there is one.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace lakestream::server

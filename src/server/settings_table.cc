@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of settings. Names, ranges and sentences; defaults stand in the structs they belong
+// to.
+#include <array>
+
+#include "server/settings.h"
+
+namespace lakestream::server {
+
+namespace {
+
+constexpr std::int64_t kib = std::int64_t{1} << 10;
+constexpr std::int64_t mib = std::int64_t{1} << 20;
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+constexpr std::int64_t ns(Duration duration) {
+    return duration.count();
+}
+
+/// The place that a path of members leads to.
+template <auto... path>
+Place at(Settings& settings) {
+    return &(settings.*....*path);
+}
+
+template <auto member>
+constexpr auto in_process = &at<member>;
+template <auto member>
+constexpr auto in_node = &at<&Settings::node, member>;
+template <auto member>
+constexpr auto in_log = &at<&Settings::node, &NodeSettings::log, member>;
+template <auto member>
+constexpr auto in_kafka = &at<&Settings::node, &NodeSettings::kafka, member>;
+template <auto member>
+constexpr auto in_connection =
+    &at<&Settings::node, &NodeSettings::kafka, &kafka::ServerOptions::connection, member>;
+template <auto member>
+constexpr auto in_shard =
+    &at<&Settings::node, &NodeSettings::kafka, &kafka::ServerOptions::shard, member>;
+template <auto member>
+constexpr auto in_broker =
+    &at<&Settings::node, &NodeSettings::kafka, &kafka::ServerOptions::broker, member>;
+
+constexpr Setting node_settings[] = {
+    {.name = "storage",
+     .place = in_process<&Settings::storage>,
+     .unit = Unit::url,
+     .doc = "Where objects are stored: `file:///DIR`."},
+    {.name = "metadata",
+     .place = in_process<&Settings::metadata>,
+     .unit = Unit::url,
+     .doc = "Where metadata is stored: `embedded:///DIR`, for one process at a time."},
+    {.name = "roles",
+     .place = in_node<&NodeSettings::roles>,
+     .choices = "broker compactor catalog",
+     .doc = "What this process does."},
+    {.name = "zone",
+     .place = in_node<&NodeSettings::zone>,
+     .doc = "The availability zone, told to Kafka clients as the rack."},
+    {.name = "compat",
+     .place = in_node<&NodeSettings::compat>,
+     .choices = "none ursa-shared",
+     .doc = "With `ursa-shared`, what Ursa 1.0 cannot read is refused."},
+};
+
+constexpr Setting process_settings[] = {
+    {.name = "process.shards",
+     .place = in_process<&Settings::shards>,
+     .max = 32,
+     .doc = "Event loops, each with a thread; 0: one for each usable core."},
+    {.name = "process.io_threads",
+     .place = in_process<&Settings::io_threads>,
+     .min = 1,
+     .max = 64,
+     .doc = "Threads for blocking calls on files."},
+    {.name = "process.drain_max",
+     .place = in_process<&Settings::drain_max>,
+     .unit = Unit::time,
+     .max = ns(10min),
+     .doc = "Longest wait for requests in flight when stopping."},
+    {.name = "process.log_level",
+     .place = in_process<&Settings::log_level>,
+     .choices = "debug info warn error",
+     .doc = "The least important lines that are logged."},
+};
+
+constexpr Setting http_settings[] = {
+    {.name = "http.listen",
+     .place = in_node<&NodeSettings::http_listen>,
+     .unit = Unit::address,
+     .doc = "Where `/metrics`, `/livez` and `/readyz` are served; empty: nowhere."},
+};
+
+constexpr Setting log_settings[] = {
+    {.name = "log.object_bytes_max",
+     .place = in_log<&log::EngineSettings::object_bytes_max>,
+     .unit = Unit::bytes,
+     .min = 64 * kib,
+     .max = gib,
+     .doc = "Largest WAL object, but for one large entry."},
+    {.name = "log.uploads_max",
+     .place = in_log<&log::EngineSettings::uploads_max>,
+     .min = 1,
+     .max = 64,
+     .doc = "WAL objects being stored at once."},
+    {.name = "log.objects_waiting_max",
+     .place = in_log<&log::EngineSettings::objects_waiting_max>,
+     .min = 1,
+     .max = 1024,
+     .doc = "WAL objects sealed and not yet published."},
+    {.name = "log.publish_puts_max",
+     .place = in_log<&log::EngineSettings::publish_puts_max>,
+     .min = 1,
+     .max = 100'000,
+     .doc = "Index records in one metadata write."},
+    {.name = "log.publish_bytes_max",
+     .place = in_log<&log::EngineSettings::publish_bytes_max>,
+     .unit = Unit::bytes,
+     .min = 64 * kib,
+     .max = 64 * mib,
+     .doc = "Bytes of one metadata write."},
+    {.name = "log.linger",
+     .place = in_log<&log::EngineSettings::linger>,
+     .unit = Unit::time,
+     .max = ns(10s),
+     .doc = "Wait before sealing an object, to make objects fewer and larger."},
+    {.name = "log.append_bytes_max",
+     .place = in_log<&log::EngineSettings::append_bytes_max>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = 64 * gib,
+     .doc = "Bytes appended and not yet acknowledged, all logs."},
+    {.name = "log.tail_cache_bytes_max",
+     .place = in_log<&log::EngineSettings::tail_cache_bytes_max>,
+     .unit = Unit::bytes,
+     .max = 1024 * gib,
+     .doc = "Recent entries kept in memory, all logs."},
+    {.name = "log.section_cache_bytes_max",
+     .place = in_log<&log::EngineSettings::section_cache_bytes_max>,
+     .unit = Unit::bytes,
+     .max = 1024 * gib,
+     .doc = "Entries read from objects kept in memory."},
+    {.name = "log.header_cache_objects_max",
+     .place = in_log<&log::EngineSettings::header_cache_objects_max>,
+     .max = 1'000'000,
+     .doc = "Index blocks of objects kept in memory, for each shard."},
+    {.name = "log.snapshot_records",
+     .place = in_log<&log::EngineSettings::snapshot_records>,
+     .min = 1,
+     .max = 1'000'000,
+     .doc = "Index records of a log folded between two snapshots of its fold."},
+    {.name = "log.store_failure_patience",
+     .place = in_log<&log::EngineSettings::store_failure_patience>,
+     .unit = Unit::time,
+     .max = ns(10min),
+     .doc = "A store that refuses writes for longer makes appends fail."},
+    {.name = "log.backoff_min",
+     .place = in_log<&log::EngineSettings::backoff_min>,
+     .unit = Unit::time,
+     .min = ns(1ms),
+     .max = ns(1min),
+     .doc = "First wait before a failed request is repeated; it doubles."},
+    {.name = "log.backoff_max",
+     .place = in_log<&log::EngineSettings::backoff_max>,
+     .unit = Unit::time,
+     .min = ns(1ms),
+     .max = ns(1min),
+     .doc = "Longest wait before a failed request is repeated."},
+    {.name = "log.damage_patience",
+     .place = in_log<&log::EngineSettings::damage_patience>,
+     .unit = Unit::time,
+     .max = ns(10min),
+     .doc = "A missing object is looked for this long before it is reported."},
+};
+
+constexpr Setting kafka_settings[] = {
+    {.name = "kafka.listen",
+     .place = in_node<&NodeSettings::kafka_listen>,
+     .unit = Unit::address,
+     .doc = "Where Kafka clients are served."},
+    {.name = "kafka.advertise",
+     .place = in_node<&NodeSettings::kafka_advertise>,
+     .unit = Unit::address,
+     .doc = "The address clients are told to connect to; empty: where it listens."},
+    {.name = "kafka.broker_id",
+     .place = in_node<&NodeSettings::broker_id>,
+     .max = 0x7fff'ffff,
+     .doc = "The id clients know this broker by."},
+    {.name = "kafka.connections_max",
+     .place = in_kafka<&kafka::ServerOptions::connections_max>,
+     .min = 1,
+     .max = 1'000'000,
+     .doc = "Open connections; further ones are closed."},
+    {.name = "kafka.request_bytes_max",
+     .place = in_connection<&kafka::ConnectionOptions::request_bytes_max>,
+     .unit = Unit::bytes,
+     .min = kib,
+     .max = gib,
+     .doc = "Largest request; a larger one closes its connection."},
+    {.name = "kafka.requests_in_flight_max",
+     .place = in_connection<&kafka::ConnectionOptions::requests_in_flight_max>,
+     .min = 1,
+     .max = 10'000,
+     .doc = "Requests of one connection read and not yet answered."},
+    {.name = "kafka.bytes_in_flight_max",
+     .place = in_connection<&kafka::ConnectionOptions::bytes_in_flight_max>,
+     .unit = Unit::bytes,
+     .min = kib,
+     .max = 16 * gib,
+     .doc = "Bytes of one connection's requests and answers in memory."},
+    {.name = "kafka.idle_max",
+     .place = in_connection<&kafka::ConnectionOptions::idle_max>,
+     .unit = Unit::time,
+     .min = ns(1s),
+     .max = ns(24h),
+     .doc = "A connection without requests for longer is closed."},
+    {.name = "kafka.stall_max",
+     .place = in_connection<&kafka::ConnectionOptions::stall_max>,
+     .unit = Unit::time,
+     .min = ns(1s),
+     .max = ns(1h),
+     .doc = "Patience with a client in the middle of a frame."},
+    {.name = "kafka.shard_request_bytes",
+     .place = in_shard<&kafka::ShardOptions::request_bytes>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = 64 * gib,
+     .doc = "Bytes of requests admitted at a time, for each shard."},
+    {.name = "kafka.shard_response_bytes",
+     .place = in_shard<&kafka::ShardOptions::response_bytes>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = 64 * gib,
+     .doc = "Bytes of records that answers may hold, for each shard."},
+    {.name = "kafka.fetch_bytes_floor",
+     .place = in_shard<&kafka::ShardOptions::fetch_bytes_floor>,
+     .unit = Unit::bytes,
+     .min = kib,
+     .max = gib,
+     .doc = "What a fetch may take even when `kafka.shard_response_bytes` are used up."},
+    {.name = "kafka.fetch_sessions_max",
+     .place = in_shard<&kafka::ShardOptions::fetch_sessions_max>,
+     .max = 1'000'000,
+     .doc = "Fetch sessions kept, for each shard."},
+    {.name = "kafka.fetch_session_partitions_max",
+     .place = in_shard<&kafka::ShardOptions::fetch_session_partitions_max>,
+     .max = 100'000'000,
+     .doc = "Partitions in all fetch sessions together, for each shard."},
+    {.name = "kafka.fetch_session_age_min",
+     .place = in_shard<&kafka::ShardOptions::fetch_session_age_min>,
+     .unit = Unit::time,
+     .max = ns(24h),
+     .doc = "A fetch session used more recently is not given up for a new one."},
+    {.name = "kafka.auto_create_topics",
+     .place = in_broker<&kafka::BrokerOptions::auto_create_topics>,
+     .doc = "Whether a topic that does not exist is created when a client asks for it."},
+    {.name = "kafka.partitions_default",
+     .place = in_broker<&kafka::BrokerOptions::partitions_default>,
+     .min = 1,
+     .max = 100'000,
+     .doc = "Partitions of a topic whose creator does not say."},
+    {.name = "kafka.partitions_max",
+     .place = in_broker<&kafka::BrokerOptions::partitions_max>,
+     .min = 1,
+     .max = 100'000,
+     .doc = "Most partitions of one topic."},
+    {.name = "kafka.topics_per_request_max",
+     .place = in_broker<&kafka::BrokerOptions::topics_per_request_max>,
+     .min = 1,
+     .max = 1'000'000,
+     .doc = "Most topics created, deleted or described by one request."},
+    {.name = "kafka.produce_timeout_min",
+     .place = in_broker<&kafka::BrokerOptions::produce_timeout_min>,
+     .unit = Unit::time,
+     .max = ns(1h),
+     .doc = "Shortest time-out of a Produce request; a shorter one is lengthened."},
+    {.name = "kafka.produce_timeout_max",
+     .place = in_broker<&kafka::BrokerOptions::produce_timeout_max>,
+     .unit = Unit::time,
+     .min = ns(1ms),
+     .max = ns(1h),
+     .doc = "Longest time-out of a Produce request; a longer one is shortened."},
+    {.name = "kafka.fetch_bytes_max",
+     .place = in_broker<&kafka::BrokerOptions::fetch_bytes_max>,
+     .unit = Unit::bytes,
+     .min = kib,
+     .max = gib,
+     .doc = "Most bytes of records in one answer to Fetch."},
+    {.name = "kafka.producer_ids_block",
+     .place = in_broker<&kafka::BrokerOptions::producer_ids_block>,
+     .min = 1,
+     .max = 1'000'000,
+     .doc = "Producer ids taken from the catalog at a time."},
+    {.name = "kafka.time_searches_max",
+     .place = in_broker<&kafka::BrokerOptions::time_searches_max>,
+     .min = 1,
+     .max = 1000,
+     .doc = "Partitions of one ListOffsets request searched by time at once."},
+};
+
+constexpr SettingTable tables[] = {
+    {.module = "", .doc = "The node: the keys above all tables.", .settings = node_settings},
+    {.module = "kafka", .doc = "The Kafka server.", .settings = kafka_settings},
+    {.module = "http", .doc = "The HTTP server.", .settings = http_settings},
+    {.module = "log", .doc = "The log engine: appends and reads.", .settings = log_settings},
+    {.module = "process", .doc = "Threads, stopping, logging.", .settings = process_settings},
+};
+
+}  // namespace
+
+std::span<const SettingTable> setting_tables() {
+    return tables;
+}
+
+}  // namespace lakestream::server

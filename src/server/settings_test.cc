@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings: every row round-trips, sources win in order, wrong input is named.
+#include "server/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace lakestream::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+Status load(const std::string& toml, std::vector<std::string> environment, Settings& settings) {
+    std::vector<Assignment> all = LKS_TRY(read_toml(toml, "test.toml"));
+    for (Assignment& one : LKS_TRY(read_environment(environment))) {
+        all.push_back(std::move(one));
+    }
+    return apply_settings(all, settings);
+}
+
+std::string error_of(const std::string& toml, std::vector<std::string> environment = {}) {
+    Settings settings;
+    const Status status = load(toml, std::move(environment), settings);
+    return status.ok() ? "no error" : status.error().message;
+}
+
+TEST(SettingsTable, EveryDefaultIsInRangeAndRoundTrips) {
+    std::set<std::string> flags;
+    for (const SettingTable& table : setting_tables()) {
+        for (const Setting& setting : table.settings) {
+            Settings settings;
+            const std::string text = show_value(setting, settings);
+            if (text.empty()) {
+                continue;
+            }
+            const Status status = assign(setting, settings, text);
+            EXPECT_TRUE(status.ok()) << setting.name << ": " << status.error().message;
+            EXPECT_EQ(show_value(setting, settings), text) << setting.name;
+            EXPECT_TRUE(flags.insert(flag_name(setting)).second) << setting.name;
+            EXPECT_TRUE(setting.doc.ends_with('.')) << setting.name;
+            const std::string prefix = std::string(table.module) + ".";
+            EXPECT_TRUE(table.module.empty() || setting.name.starts_with(prefix)) << setting.name;
+        }
+    }
+    EXPECT_TRUE(changed_settings(Settings{}).empty());
+}
+
+TEST(SettingsTable, EveryBoundIsEnforced) {
+    for (const SettingTable& table : setting_tables()) {
+        for (const Setting& setting : table.settings) {
+            Settings settings;
+            const bool number =
+                !std::holds_alternative<std::string*>(setting.place(settings)) &&
+                !std::holds_alternative<bool*>(setting.place(settings)) &&
+                !std::holds_alternative<std::vector<std::string>*>(setting.place(settings));
+            if (!number) {
+                continue;
+            }
+            const std::string_view unit = setting.unit == Unit::time ? "ns" : "";
+            const auto text = [&](std::int64_t n) { return fmt::format("{}{}", n, unit); };
+            EXPECT_TRUE(assign(setting, settings, text(setting.min)).ok()) << setting.name;
+            EXPECT_FALSE(assign(setting, settings, text(setting.min - 1)).ok()) << setting.name;
+            EXPECT_TRUE(assign(setting, settings, text(setting.max)).ok()) << setting.name;
+            EXPECT_FALSE(assign(setting, settings, text(setting.max + 1)).ok()) << setting.name;
+        }
+    }
+}
+
+TEST(Settings, NamesInAllSources) {
+    const Setting& setting = *find_setting("log.object_bytes_max");
+    EXPECT_EQ(environment_name(setting), "LAKESTREAM_LOG_OBJECT_BYTES_MAX");
+    EXPECT_EQ(flag_name(setting), "--log-object-bytes-max");
+}
+
+TEST(Settings, EnvironmentWinsOverFile) {
+    Settings settings;
+    const std::string file = R"(
+        storage = "file:///a"
+        roles = ["broker"]
+        [kafka]
+        listen = "0.0.0.0:1"
+        auto_create_topics = false
+        [log]
+        linger = "20ms"
+        object_bytes_max = 1048576
+    )";
+    const Status status =
+        load(file, {"PATH=/bin", "LAKESTREAM_KAFKA_LISTEN=127.0.0.1:2"}, settings);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(settings.node.kafka_listen, "127.0.0.1:2");
+    EXPECT_EQ(settings.node.log.linger, 20ms);
+    EXPECT_EQ(settings.node.log.object_bytes_max, 1U << 20);
+    EXPECT_FALSE(settings.node.kafka.broker.auto_create_topics);
+    EXPECT_TRUE(settings.node.has_role("broker"));
+    EXPECT_FALSE(settings.node.has_role("catalog"));
+    EXPECT_THAT(
+        changed_settings(settings),
+        ::testing::ElementsAre(
+            "storage=file:///a",
+            "roles=broker",
+            "kafka.listen=127.0.0.1:2",
+            "kafka.auto_create_topics=false",
+            "log.object_bytes_max=1MiB",
+            "log.linger=20ms"
+        )
+    );
+}
+
+TEST(Settings, UnknownKeysNameTheNearest) {
+    EXPECT_EQ(
+        error_of("\n[kafka]\nlisten_on = \"a:1\""),
+        "test.toml:3: unknown key kafka.listen_on; the nearest is kafka.listen"
+    );
+    EXPECT_EQ(
+        error_of("", {"LAKESTREAM_STORAG=x"}),
+        "environment: unknown variable LAKESTREAM_STORAG; the nearest is LAKESTREAM_STORAGE"
+    );
+}
+
+TEST(Settings, WrongValuesSayWhatIsAllowed) {
+    EXPECT_EQ(
+        error_of("roles = [\"broker\", \"king\"]"),
+        "test.toml:1: roles: \"king\" is not: list of broker, compactor, catalog"
+    );
+    EXPECT_EQ(
+        error_of("[log]\nlinger = 20"), "test.toml:2: log.linger: \"20\" is not: time, 0ns to 10s"
+    );
+    EXPECT_EQ(
+        error_of("[log]\nuploads_max = 100"),
+        "test.toml:2: log.uploads_max: \"100\" is not: number, 1 to 64"
+    );
+    EXPECT_THAT(error_of("[log]\nuploads_max = 1.5"), HasSubstr("is not: number, 1 to 64"));
+    EXPECT_THAT(
+        error_of("[log]\nappend_bytes_max = \"9999999999GiB\""), HasSubstr("is not: bytes")
+    );
+    EXPECT_THAT(error_of("storage = \"/data\""), HasSubstr("is not: SCHEME://PLACE"));
+    EXPECT_THAT(error_of("[kafka]\nlisten = \"9092\""), HasSubstr("kafka.listen"));
+    EXPECT_THAT(error_of("storage = "), HasSubstr("test.toml"));
+    EXPECT_THAT(
+        error_of("[log]\nbackoff_min = \"10s\"\nbackoff_max = \"1s\""), HasSubstr("backoff_max")
+    );
+}
+
+TEST(Settings, Nearest) {
+    const std::vector<std::string> words = {"alpha", "beta", "gamma"};
+    EXPECT_EQ(nearest("bet", words), "beta");
+    EXPECT_EQ(nearest("gmma", words), "gamma");
+    EXPECT_EQ(nearest("", words), "beta");
+}
+
+TEST(Settings, DocumentIsFresh) {
+    std::ifstream in(LKS_SOURCE_DIR "/docs/config.md");
+    const std::string stored{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_EQ(stored, settings_markdown()) << "stale: lakestream settings > docs/config.md";
+}
+
+TEST(Settings, MarkdownHasEveryRow) {
+    const std::string text = settings_markdown();
+    for (const SettingTable& table : setting_tables()) {
+        for (const Setting& setting : table.settings) {
+            EXPECT_THAT(text, HasSubstr(fmt::format("| `{}` |", setting.name)));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace lakestream::server
