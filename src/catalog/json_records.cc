@@ -527,6 +527,17 @@ std::string log_registration_json(std::string_view mapping_key) {
     return dump(json);
 }
 
+Result<std::string> parse_log_registration(std::string_view value) {
+    const Json json = LKS_TRY(parse_object(value, "a log's registration"));
+    if (!json.contains("key")) {
+        return std::string();
+    }
+    if (!json["key"].is_string()) {
+        return corrupt("the key of a log's registration is no text");
+    }
+    return json["key"].get<std::string>();
+}
+
 std::string producer_ids_json(std::int64_t next) {
     Json json;
     json["version"] = 1;

@@ -114,6 +114,7 @@ Result<NamespaceRecord> parse_namespace(std::string_view text);  // also the old
 
 /// `/stream-id/<log id>`: which partition a log belongs to.
 std::string log_registration_json(std::string_view mapping_key);
+Result<std::string> parse_log_registration(std::string_view text);  // empty: a log without a key
 
 /// `/lks/producer-ids`, ours: the next producer id that was never given.
 std::string producer_ids_json(std::int64_t next);
