@@ -5,6 +5,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
@@ -22,10 +23,21 @@ namespace lakestream::meta::embedded {
 namespace {
 
 constexpr double filter_bits_per_key = 10;
+// For the tables and logs of a few groups.
+constexpr std::uint64_t room_bytes_min = std::uint64_t{32} << 20;
 
 rocksdb::Slice slice(std::string_view text) {
     return {text.data(), text.size()};
 }
+
+/// A store that could not write is opened again by the next write; nothing polls in the background.
+class NoSelfRepair final : public rocksdb::EventListener {
+  public:
+    void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery)
+        override {
+        *auto_recovery = false;
+    }
+};
 
 rocksdb::Options rocksdb_options(const EmbeddedOptions& options, rocksdb::Env* env) {
     rocksdb::BlockBasedTableOptions table;
@@ -49,6 +61,7 @@ rocksdb::Options rocksdb_options(const EmbeddedOptions& options, rocksdb::Env* e
     rocks.stats_persist_period_sec = 0;
     rocks.ttl = 0;
     rocks.periodic_compaction_seconds = 0;
+    rocks.listeners.push_back(std::make_shared<NoSelfRepair>());
     rocks.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
     rocks.keep_log_file_num = 2;
     return rocks;
@@ -92,12 +105,8 @@ Status make_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<std::shared_ptr<Database>> Database::open(
-    const EmbeddedOptions& options, rocksdb::Env* env
-) {
-    if (env == nullptr) {
-        env = rocksdb::Env::Default();
-    }
+Result<std::shared_ptr<Database>> Database::open(const EmbeddedOptions& options) {
+    rocksdb::Env* const env = options.env != nullptr ? options.env : rocksdb::Env::Default();
     LKS_TRY(make_folder(options.folder));
     rocksdb::Options rocks = rocksdb_options(options, env);
     rocks.create_if_missing = !LKS_TRY(holds_store(options.folder, env));
@@ -120,7 +129,11 @@ Result<std::shared_ptr<Database>> Database::open(
 }
 
 Error Database::error(const rocksdb::Status& status) const {
-    const std::string text = status.ToString();
+    std::string text = status.ToString();
+    // RocksDB names a missing table by an ending of the past that it tries last.
+    if (const std::size_t at = text.find(".ldb:"); at != std::string::npos) {
+        text.replace(at, 5, ".sst:");
+    }
     if (status.IsNoSpace()) {
         return exhausted("metadata folder {}: disk full, free some space ({})", folder_, text);
     }
@@ -207,9 +220,13 @@ Status Database::commit(rocksdb::WriteBatch& batch) {
     return status.ok() ? Status() : error(status);
 }
 
-Status Database::resume() {
-    const rocksdb::Status status = db_->Resume();
-    return status.ok() ? Status() : error(status);
+Status Database::check_room() const {
+    std::uint64_t free = 0;
+    const rocksdb::Status status = db_->GetEnv()->GetFreeSpace(folder_, &free);
+    if (status.ok() && free < room_bytes_min) {
+        return error(rocksdb::Status::NoSpace());
+    }
+    return {};
 }
 
 Result<Record> Database::record(std::string_view row, std::string_view value) const {

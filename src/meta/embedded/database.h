@@ -28,20 +28,18 @@ enum class ReadFrom : std::uint8_t { memory, disk };
 /// Thread-safe. Shared by the store and its open scans; the folder's lock goes with the last.
 class Database {
   public:
-    /// `env` null: the machine's own. Errors: `unavailable` (folder in use, cannot be read),
-    /// `corrupt`, `exhausted`.
-    static Result<std::shared_ptr<Database>> open(
-        const EmbeddedOptions& options, rocksdb::Env* env = nullptr
-    );
+    /// Errors: `unavailable` (folder in use, cannot be read), `corrupt`, `exhausted`.
+    static Result<std::shared_ptr<Database>> open(const EmbeddedOptions& options);
     Database(std::string folder, std::unique_ptr<rocksdb::DB> db)
         : folder_(std::move(folder)), db_(std::move(db)) {}
 
     /// The state that the rows describe.
     Result<ShardState> load() const;
-    /// Make a group durable. An error leaves it open whether the group will be found by the next
-    /// `open`; until `resume` succeeds nothing more is written.
+    /// Make a group durable. After an error the next `open` tells whether it is there, and nothing
+    /// more may be written before.
     Status commit(rocksdb::WriteBatch& batch);
-    Status resume();
+    /// Whether the disk has room for opening the folder again. `exhausted`.
+    Status check_room() const;
 
     /// None when it would have to wait for the disk.
     std::optional<Result<Record>> get(const Get& request, ReadFrom from) const;

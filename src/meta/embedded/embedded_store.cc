@@ -114,15 +114,17 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
           executor_(executor),
           offloader_(offloader),
           metrics_(std::in_place, registry),
-          database_(std::move(database)),
-          state_(std::move(state)) {}
+          state_(std::move(state)),
+          database_(std::move(database)) {}
 
     const EmbeddedOptions& options() const noexcept { return options_; }
     rt::Offloader& offloader() const noexcept { return offloader_; }
     ChangeFeed& feed() noexcept { return feed_; }
-    const std::shared_ptr<Database>& database() const noexcept { return database_; }
+    /// The open database, or why there is none.
+    Result<std::shared_ptr<Database>> database();
 
     void submit(Request request);
+    Result<std::shared_ptr<RecordCursor>> cursor(const Range& range);
     /// Run `read` on the offloader; `cancelled` when the store has closed before it began.
     template <class Function>
     auto offload_read(Function read) -> rt::Future<decltype(read())>;
@@ -142,15 +144,14 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
     void commit_group(std::deque<Request>& requests);
     Answer apply(GroupRecords& records, Request request, std::vector<ChangeBatch>& changes);
     Answer apply_write(GroupRecords& records, Write write, std::vector<ChangeBatch>& changes);
-    Status commit(GroupRecords& records);
-    Status recover();
+    Status commit(Database& database, GroupRecords& records);
+    Result<std::shared_ptr<Database>> working_database();
 
     const EmbeddedOptions options_;
     rt::Executor& executor_;
     rt::Offloader& offloader_;
     std::optional<Metrics> metrics_;  // until the store closes
     ChangeFeed feed_;
-    std::shared_ptr<Database> database_;  // shared with open scans
 
     // Only the drain in progress uses these; there is at most one.
     ShardState state_;
@@ -158,6 +159,8 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
 
     std::mutex mutex_;
     std::condition_variable idle_;
+    std::shared_ptr<Database> database_;  // shared with open scans; null when opening it failed
+    Error closed_because_;
     std::deque<Request> queue_;
     std::size_t queue_bytes_ = 0;
     std::size_t running_ = 0;
@@ -227,21 +230,22 @@ void EmbeddedStore::Core::drain() {
 
 void EmbeddedStore::Core::commit_group(std::deque<Request>& requests) {
     const MonoTime begin = executor_.now();
-    if (const Status recovered = recover(); !recovered.ok()) {
+    const auto database = working_database();
+    if (!database.ok()) {
         for (Request& request : requests) {
-            refuse(std::move(request), recovered.error());
+            refuse(std::move(request), database.error());
         }
         requests.clear();
         return;
     }
-    GroupRecords records(*database_);
+    GroupRecords records(**database);
     std::vector<ChangeBatch> changes;
     std::vector<Answer> answers;
     do {
         answers.push_back(apply(records, std::move(requests.front()), changes));
         requests.pop_front();
     } while (!requests.empty() && records.bytes() < group_bytes_max && !records.sealed());
-    const Status status = commit(records);
+    const Status status = commit(**database, records);
     metrics_->commits.add();
     metrics_->writes.add(answers.size());
     metrics_->seconds.observe(std::chrono::duration<double>(executor_.now() - begin).count());
@@ -255,7 +259,7 @@ void EmbeddedStore::Core::commit_group(std::deque<Request>& requests) {
     }
 }
 
-Status EmbeddedStore::Core::commit(GroupRecords& records) {
+Status EmbeddedStore::Core::commit(Database& database, GroupRecords& records) {
     if (!records.status().ok()) {
         broken_ = true;
         return records.status();
@@ -263,7 +267,7 @@ Status EmbeddedStore::Core::commit(GroupRecords& records) {
     if (records.empty()) {
         return {};  // everything was refused: nothing to make durable
     }
-    const Status committed = database_->commit(records.finish(state_.counters()));
+    const Status committed = database.commit(records.finish(state_.counters()));
     if (committed.ok()) {
         return {};
     }
@@ -273,14 +277,41 @@ Status EmbeddedStore::Core::commit(GroupRecords& records) {
     return outcome_unknown("{}", committed.error().message);
 }
 
-Status EmbeddedStore::Core::recover() {
-    if (broken_) {
-        LKS_TRY(database_->resume());
-        state_ = LKS_TRY(database_->load());
-        broken_ = false;
-        log::warn("meta", "commits_go_on offset={}", state_.counters().offset);
+Result<std::shared_ptr<Database>> EmbeddedStore::Core::database() {
+    const std::scoped_lock lock(mutex_);
+    if (database_ == nullptr) {
+        return closed_because_;
     }
-    return {};
+    return database_;
+}
+
+// Only opening the folder again, and reading its log, tells what became of a failed commit.
+Result<std::shared_ptr<Database>> EmbeddedStore::Core::working_database() {
+    if (!broken_) {
+        return database();
+    }
+    {
+        const std::scoped_lock lock(mutex_);
+        if (database_ != nullptr) {
+            LKS_TRY(database_->check_room());
+            if (database_.use_count() > 1) {
+                return unavailable("metadata folder {}: waits for open scans", options_.folder);
+            }
+            database_.reset();
+        }
+    }
+    auto reopened = Database::open(options_);
+    auto state = reopened.ok() ? (*reopened)->load() : Result<ShardState>(reopened.error());
+    const std::scoped_lock lock(mutex_);
+    if (!state.ok()) {
+        closed_because_ = state.error();
+        return closed_because_;
+    }
+    state_ = std::move(*state);
+    broken_ = false;
+    database_ = std::move(*reopened);
+    log::warn("meta", "commits_go_on offset={}", state_.counters().offset);
+    return database_;
 }
 
 EmbeddedStore::Core::Answer EmbeddedStore::Core::apply(
@@ -337,6 +368,11 @@ auto EmbeddedStore::Core::offload_read(Function read) -> rt::Future<decltype(rea
     return future;
 }
 
+Result<std::shared_ptr<RecordCursor>> EmbeddedStore::Core::cursor(const Range& range) {
+    LKS_TRY(validate(range));
+    return std::make_shared<RecordCursor>(LKS_TRY(database()), range);
+}
+
 // Nobody keeps the sessions of an earlier process alive; they get their full timeout once more.
 void EmbeddedStore::Core::expire_old_sessions() {
     for (const auto& [id, session] : state_.sessions()) {
@@ -359,6 +395,7 @@ void EmbeddedStore::Core::close() {
     {
         std::unique_lock lock(mutex_);
         closing_ = true;
+        closed_because_ = cancelled("the metadata store is closed");
         idle_.wait(lock, [this] { return running_ == 0; });
         refused.swap(queue_);
     }
@@ -397,16 +434,6 @@ Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::open(
     metrics::Registry& registry
 ) {
     auto database = LKS_TRY(Database::open(options));
-    return over(std::move(database), std::move(options), executor, offloader, registry);
-}
-
-Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::over(
-    std::shared_ptr<Database> database,
-    EmbeddedOptions options,
-    rt::Executor& executor,
-    rt::Offloader& offloader,
-    metrics::Registry& registry
-) {
     ShardState state = LKS_TRY(database->load());
     auto core = std::make_shared<Core>(
         std::move(database), std::move(options), std::move(state), executor, offloader, registry
@@ -437,21 +464,26 @@ rt::Future<Result<Record>> EmbeddedStore::get(Get request) {
     if (const Status valid = validate(request); !valid.ok()) {
         return failed<Record>(valid);
     }
-    if (auto record = core_->database()->get(request, ReadFrom::memory)) {
+    auto database = core_->database();
+    if (!database.ok()) {
+        return failed<Record>(database.error());
+    }
+    if (auto record = (*database)->get(request, ReadFrom::memory)) {
         return rt::Future<Result<Record>>::ready(std::move(*record));
     }
-    return core_->offload_read([database = core_->database(), request = std::move(request)] {
+    return core_->offload_read([database = *database, request = std::move(request)] {
         return *database->get(request, ReadFrom::disk);
     });
 }
 
 std::unique_ptr<Scan> EmbeddedStore::scan(Range range) {
-    if (const Status valid = validate(range); !valid.ok()) {
-        return std::make_unique<EmbeddedScan>([valid] { return failed<std::vector<Record>>(valid); }
-        );
+    auto cursor = core_->cursor(range);
+    if (!cursor.ok()) {
+        return std::make_unique<EmbeddedScan>([error = cursor.error()] {
+            return failed<std::vector<Record>>(error);
+        });
     }
-    auto cursor = std::make_shared<RecordCursor>(core_->database(), range);
-    return std::make_unique<EmbeddedScan>([core = core_, cursor = std::move(cursor)] {
+    return std::make_unique<EmbeddedScan>([core = core_, cursor = std::move(*cursor)] {
         return core->offload_read([cursor, records_max = core->options().scan_page_records] {
             return cursor->page(records_max, page_bytes_max);
         });
@@ -459,11 +491,11 @@ std::unique_ptr<Scan> EmbeddedStore::scan(Range range) {
 }
 
 rt::Future<Result<std::vector<std::string>>> EmbeddedStore::list(Range range) {
-    if (const Status valid = validate(range); !valid.ok()) {
-        return failed<std::vector<std::string>>(valid);
+    auto cursor = core_->cursor(range);
+    if (!cursor.ok()) {
+        return failed<std::vector<std::string>>(cursor.error());
     }
-    auto cursor = std::make_shared<RecordCursor>(core_->database(), range);
-    return core_->offload_read([cursor = std::move(cursor)] { return cursor->keys(); });
+    return core_->offload_read([cursor = std::move(*cursor)] { return cursor->keys(); });
 }
 
 // The owner is in this process: no heartbeats, and a session is not lost while the store is open.

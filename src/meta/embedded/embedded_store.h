@@ -11,11 +11,11 @@
 #include "rt/executor.h"
 #include "rt/offload.h"
 
-namespace lakestream::meta {
-
-namespace embedded {
-class Database;
+namespace rocksdb {
+class Env;
 }
+
+namespace lakestream::meta {
 
 struct EmbeddedOptions {
     std::string folder;
@@ -24,6 +24,7 @@ struct EmbeddedOptions {
     /// Writes that wait; above it they are `throttled`.
     std::size_t queue_bytes_max = std::size_t{64} << 20;
     std::size_t scan_page_records = 1000;
+    rocksdb::Env* env = nullptr;  // of RocksDB; null: the machine's own
 };
 
 /// One shard, hierarchical order, records in RocksDB. Writes that come while one is being made
@@ -42,14 +43,6 @@ class EmbeddedStore final : public MetadataStore {
     /// Errors: `unavailable` (another process has the folder, or it cannot be written), `corrupt`
     /// (bytes are kept), `exhausted` (disk full).
     static Result<std::unique_ptr<EmbeddedStore>> open(
-        EmbeddedOptions options,
-        rt::Executor& executor,
-        rt::Offloader& offloader,
-        metrics::Registry& registry
-    );
-    /// The same over a database that is open already.
-    static Result<std::unique_ptr<EmbeddedStore>> over(
-        std::shared_ptr<embedded::Database> database,
         EmbeddedOptions options,
         rt::Executor& executor,
         rt::Offloader& offloader,
