@@ -23,8 +23,8 @@ struct RowHeader {
     std::optional<std::span<const std::byte>> value;
 };
 
-/// One record as a table row (decisions: `kafka_*` columns beside `value`). Borrowed for one call.
-/// A null key or value and an empty one are different things.
+/// One record as a table row (docs/formats/table-data-file.md). Borrowed for one call. A null key
+/// or value and an empty one are different things.
 struct Row {
     std::int32_t partition = 0;
     std::int64_t offset = 0;
@@ -53,11 +53,14 @@ struct DataFile {
     std::vector<std::int64_t> split_offsets;      // of its row groups
 };
 
-/// Writes one Parquet data file of a table. Rows come in the order of (partition, offset). Bounded
-/// memory: one row group. Dropping it unfinished removes the file.
+/// Writes one Parquet data file of a table. Memory: one row group, compressed. Dropping it
+/// unfinished removes the file. Errors: `exhausted` (disk, memory), `unsupported` (the path); after
+/// one of these it can only be dropped.
 class DataFileWriter {
   public:
     virtual ~DataFileWriter() = default;
+    /// Rows come in the order of (partition, offset), each pair once. What a column cannot hold is
+    /// stored as table/stored_form.h says. Errors: also `invalid_argument` (the order; not added).
     virtual Status add(const Row& row) = 0;
     /// Bytes written and held so far, about.
     virtual std::uint64_t bytes() const = 0;
@@ -68,7 +71,8 @@ class DataFileWriter {
 class DataFileReader {
   public:
     virtual ~DataFileReader() = default;
-    /// The next row; none at the end. It lives until the next call.
+    /// The next row; none at the end. It lives until the next call. Errors: `corrupt`, or what
+    /// reading the file gave; after an error the same again.
     virtual Result<std::optional<Row>> next() = 0;
 };
 
@@ -90,21 +94,27 @@ struct CompactedPair {
 };
 
 /// Writes a compacted pair, byte-compatible with Ursa 1.0 (docs/formats/compacted-object.md).
-/// Entries come in order. Dropping it unfinished removes the files.
+/// Memory: about 1 MiB and 8 bytes for each entry; payloads are shared until they are written.
+/// Dropping it unfinished removes the files. Errors: as DataFileWriter's.
 class CompactedWriter {
   public:
     virtual ~CompactedWriter() = default;
+    /// Ranges ascend, and each has records. Errors: also `invalid_argument` (not added).
     virtual Status add(const CompactedEntry& entry) = 0;
+    /// Payload so far.
     virtual std::uint64_t bytes() const = 0;
+    /// Errors: also `invalid_argument` (no entries).
     virtual Result<CompactedPair> finish() = 0;
 };
 
-/// Reads entries of a compacted object from the bytes of its two files.
+/// Reads entries of a compacted object from its two files. Memory: 40 bytes for each entry, and the
+/// row group last read. Cheapest when each read begins where the last one ended.
 class CompactedReader {
   public:
     virtual ~CompactedReader() = default;
-    /// Entries from the one that holds `from` on, at least one when there is one, about `bytes_max`
-    /// of payload. Errors: `corrupt`, `out_of_range`.
+    /// Whole entries from the one that holds `from` on, until `bytes_max` of payload are reached;
+    /// at least one. Errors: `out_of_range` (no entry holds `from`), `corrupt`, or what reading the
+    /// file gave; it may be asked again.
     virtual Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) = 0;
 };
 
@@ -113,6 +123,7 @@ class RandomFile {
   public:
     virtual ~RandomFile() = default;
     virtual std::uint64_t size() const = 0;
+    /// Exactly those bytes. Precondition: they are inside the file.
     virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) = 0;
 };
 
@@ -125,12 +136,16 @@ class TableFiles {
     virtual Result<std::unique_ptr<DataFileWriter>> write_data_file(
         std::string path, int zstd_level
     ) = 0;
+    /// Errors: `corrupt`, `unsupported` (not a data file of a log's table), or what reading gave.
     virtual Result<std::unique_ptr<DataFileReader>> read_data_file(std::unique_ptr<RandomFile> file
     ) = 0;
-    /// `folder` takes both files; `uuid` names them.
+    /// `folder` takes both files; `uuid` names them; the footer names `log`. Both files are to be
+    /// stored, the index first.
     virtual Result<std::unique_ptr<CompactedWriter>> write_compacted(
         std::string folder, std::string uuid, LogId log
     ) = 0;
+    /// Reads the whole index and the Parquet footer. Errors: `corrupt` (also: not a pair),
+    /// `unsupported` (entries of another format), or what reading gave.
     virtual Result<std::unique_ptr<CompactedReader>> read_compacted(
         std::unique_ptr<RandomFile> parquet, std::unique_ptr<RandomFile> index
     ) = 0;
