@@ -58,7 +58,7 @@ Result<std::string> decode_key(KeyOrder order, std::string_view encoded) {
     if (order == KeyOrder::natural) {
         return std::string(encoded);
     }
-    if (encoded.empty() || encoded[0] > more_segments) {
+    if (encoded.empty() || (encoded[0] != last_segment && encoded[0] != more_segments)) {
         return corrupt("encoded key without a segment");
     }
     bool ended = encoded[0] == last_segment;
