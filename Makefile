@@ -19,7 +19,6 @@ build: bootstrap ## Build build/release/lakestream
 	$(STAGE) "build release" cmake --build --preset release --target lakestream -j$(JOBS)
 
 run: build ## Build, then start a broker with its data in ./lakestream-data
-	@cat tools/what-to-try.txt
 	@exec build/release/lakestream dev
 
 dev: bootstrap
@@ -38,7 +37,8 @@ tsan: bootstrap ## Run the unit tests under ThreadSanitizer
 	$(STAGE) "build tsan" cmake --build --preset tsan -j$(JOBS)
 	$(STAGE) "test tsan" ctest --preset tsan -j$(JOBS)
 
-test-full: test tsan ## test, ThreadSanitizer, clang-tidy on every file, a minute per fuzzer
+test-full: test tsan ## test, ThreadSanitizer, 100 kills, clang-tidy on every file, a minute per fuzzer
+	$(STAGE) "kill loop" env LKS_KILL_ROUNDS=100 ctest --preset dev -R 'interop.(setup|kill_loop)$$'
 	$(STAGE) "clang-tidy" tools/clang_tidy_changed.py --all --seconds 7200
 	$(STAGE) "fuzz" tools/fuzz_smoke.py --seconds 60 --fresh-seed
 
