@@ -12,6 +12,11 @@ constexpr char last_segment = '\x00';
 constexpr char more_segments = '\x01';
 constexpr char escape = '\x02';
 
+// Whether it stands for itself: `char` is signed.
+constexpr bool is_plain(char c) {
+    return static_cast<unsigned char>(c) > static_cast<unsigned char>(escape);
+}
+
 }  // namespace
 
 std::strong_ordering compare_keys(KeyOrder order, std::string_view a, std::string_view b) {
@@ -46,7 +51,7 @@ std::string encode_key(KeyOrder order, std::string_view key) {
             encoded.push_back(i == last_slash ? last_segment : more_segments);
             continue;
         }
-        if (static_cast<unsigned char>(key[i]) <= static_cast<unsigned char>(escape)) {
+        if (!is_plain(key[i])) {
             encoded.push_back(escape);
         }
         encoded.push_back(key[i]);
@@ -65,11 +70,14 @@ Result<std::string> decode_key(KeyOrder order, std::string_view encoded) {
     std::string key;
     key.reserve(encoded.size() - 1);
     for (std::size_t i = 1; i < encoded.size(); ++i) {
-        if (static_cast<unsigned char>(encoded[i]) > static_cast<unsigned char>(escape)) {
+        if (encoded[i] == '/') {
+            return corrupt("encoded key with a raw '/'");
+        }
+        if (is_plain(encoded[i])) {
             key.push_back(encoded[i]);
         } else if (encoded[i] == escape) {
             ++i;
-            if (i == encoded.size() || static_cast<unsigned char>(encoded[i]) > 2) {
+            if (i == encoded.size() || is_plain(encoded[i])) {
                 return corrupt("encoded key with a broken escape");
             }
             key.push_back(encoded[i]);

@@ -91,6 +91,8 @@ TEST(KeyOrder, RefusesWhatItDidNotWrite) {
              std::string("\x00\x02", 2),   // half an escape
              std::string("\x00\x02z", 3),  // an escape of nothing
              std::string("a"),             // no first byte
+             std::string("\x00/", 2),      // a slash that is no boundary
+             std::string("\xa7", 1),       // nor this, though it is negative as a char
              std::string("\xfe"),          // nor this
          }) {
         EXPECT_TRUE(decode_key(KeyOrder::hierarchical, bytes).is(ErrorCode::corrupt));

@@ -18,6 +18,13 @@
 #include "meta/embedded/rows.h"
 #include "meta/key_order.h"
 
+#if defined(__has_feature) && __has_feature(thread_sanitizer)
+// The library is not instrumented: its own synchronisation is not seen.
+extern "C" const char* __tsan_default_suppressions() {
+    return "race:rocksdb::\n";
+}
+#endif
+
 namespace lakestream::meta::embedded {
 
 namespace {
@@ -106,7 +113,8 @@ Status make_folder(const std::string& folder) {
 }  // namespace
 
 Result<std::shared_ptr<Database>> Database::open(const EmbeddedOptions& options) {
-    rocksdb::Env* const env = options.env != nullptr ? options.env : rocksdb::Env::Default();
+    rocksdb::Env* const env =
+        options.environment != nullptr ? options.environment->env : rocksdb::Env::Default();
     LKS_TRY(make_folder(options.folder));
     rocksdb::Options rocks = rocksdb_options(options, env);
     rocks.create_if_missing = !LKS_TRY(holds_store(options.folder, env));

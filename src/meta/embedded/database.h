@@ -22,6 +22,11 @@ namespace lakestream::meta::embedded {
 
 inline constexpr KeyOrder key_order = KeyOrder::hierarchical;
 
+/// What RocksDB stands on, where it is not the machine itself.
+struct Environment {
+    rocksdb::Env* env;
+};
+
 /// Where a read may look: `memory` never waits for a disk, and gives up instead.
 enum class ReadFrom : std::uint8_t { memory, disk };
 

@@ -11,11 +11,11 @@
 #include "rt/executor.h"
 #include "rt/offload.h"
 
-namespace rocksdb {
-class Env;
-}
-
 namespace lakestream::meta {
+
+namespace embedded {
+struct Environment;
+}
 
 struct EmbeddedOptions {
     std::string folder;
@@ -24,7 +24,7 @@ struct EmbeddedOptions {
     /// Writes that wait; above it they are `throttled`.
     std::size_t queue_bytes_max = std::size_t{64} << 20;
     std::size_t scan_page_records = 1000;
-    rocksdb::Env* env = nullptr;  // of RocksDB; null: the machine's own
+    const embedded::Environment* environment = nullptr;  // null: the machine's own
 };
 
 /// One shard, hierarchical order, records in RocksDB. Writes that come while one is being made

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "meta/embedded/database.h"
 #include "meta/testing/store_under_test.h"
 #include "rt/epoll/threads.h"
 
@@ -271,9 +272,10 @@ class BreakableStore : public ::testing::Test {
     std::shared_ptr<BreakableFiles> files =
         std::make_shared<BreakableFiles>(rocksdb::FileSystem::Default());
     std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(files);
+    embedded::Environment environment{env.get()};
     std::unique_ptr<EmbeddedStore> store =
         EmbeddedStore::open(
-            {.folder = folder.temp.path() + "/meta", .env = env.get()},
+            {.folder = folder.temp.path() + "/meta", .environment = &environment},
             folder.sim.executor,
             folder.offloader,
             folder.registry
