@@ -145,10 +145,11 @@ struct Change {
     std::optional<VersionId> version;  // created and modified only
 };
 
-/// All changes of one write of one shard, one for each key, sorted by key.
+/// All changes of one write of one shard, one for each key (the last), sorted by the keys' bytes.
+/// Can be empty: a session was opened, or every operation was refused.
 struct ChangeBatch {
     ShardId shard;
-    std::int64_t offset = 0;  // of the shard's log: subscribe from it to resume behind it
+    std::int64_t offset = 0;  // of the shard's log: ascending, with holes
     std::vector<Change> changes;
 };
 
