@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: does what is stored hold together? Reads everything; changes nothing.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "base/format.h"
 #include "catalog/keys.h"
+#include "catalog/log_owner.h"
 #include "cli/commands.h"
 #include "cli/text.h"
 #include "codec/crc32c.h"
+#include "compact/compacted_objects.h"
 #include "index/key.h"
 #include "index/record.h"
 #include "log/fold.h"
@@ -36,19 +40,24 @@ struct Claim {
     std::optional<std::uint32_t> crc32c;
 };
 
-/// A log on the walk through its index records.
-struct Walk {
-    LogId log;
-    Offset end;
-    std::int64_t cumulative = 0;
-    log::FoldState state;
-    bool foldable = true;
+/// An index record that decodes.
+struct Row {
+    index::IndexKey key;
+    meta::Record record;
+    index::IndexRecord value;
+
+    Offset begin() const { return key.end - value.message_count; }
+    bool compacted() const { return value.file_type == index::FileType::parquet; }
 };
 
 class Checker {
   public:
-    Checker(meta::MetadataStore& metadata, objstore::ObjectStore& objects)
-        : metadata_(metadata), objects_(objects) {}
+    Checker(
+        meta::MetadataStore& metadata,
+        objstore::ObjectStore& objects,
+        objstore::ObjectStore& compacted
+    )
+        : metadata_(metadata), objects_(objects), compacted_(compacted) {}
 
     rt::Task<Result<Exit>> run() {
         LKS_CO_TRY(co_await load_snapshots());
@@ -58,10 +67,13 @@ class Checker {
         }
         LKS_CO_TRY(co_await find_orphans());
         say(fmt::format(
-            "note: {} logs, {} index records, {} objects, {} fold snapshots, {} problems",
+            "note: {} logs, {} index records, {} WAL objects, {} compacted objects, {} fold "
+            "snapshots, "
+            "{} problems",
             logs_,
             records_,
             claims_.size(),
+            compacted_names_.size(),
             snapshots_count_,
             problems_
         ));
@@ -110,29 +122,24 @@ class Checker {
     /// All index records, log by log, each by ascending end.
     rt::Task<Status> walk_index() {
         const auto scan = metadata_.scan({.begin = "0", .end = ":", .partition_key = {}});
-        std::optional<Walk> walk;
+        std::vector<Row> rows;  // of one log
         while (true) {
-            const auto page = LKS_CO_TRY(co_await scan->next());
+            auto page = LKS_CO_TRY(co_await scan->next());
             if (page.empty()) {
                 break;
             }
-            for (const meta::Record& record : page) {
-                const auto key = index::parse_key(record.key);
-                if (!key.ok()) {
-                    problem("index {}: {}", record.key, key.error());
+            for (meta::Record& record : page) {
+                auto row = decode(std::move(record));
+                if (!row.has_value()) {
                     continue;
                 }
-                if (!walk.has_value() || walk->log != key->log) {
-                    end_log(walk);
-                    walk = Walk{.log = key->log};
-                    ++logs_;
-                    compare_snapshot(*walk);
+                if (!rows.empty() && rows.front().key.log != row->key.log) {
+                    LKS_CO_TRY(co_await check_log(std::exchange(rows, {})));
                 }
-                ++records_;
-                step(*walk, *key, record);
+                rows.push_back(std::move(*row));
             }
         }
-        end_log(walk);
+        LKS_CO_TRY(co_await check_log(std::move(rows)));
         for (const auto& [log, state] : snapshots_) {
             if (state.end > Offset(0)) {
                 problem(
@@ -143,84 +150,170 @@ class Checker {
         co_return Status();
     }
 
-    void step(Walk& walk, const index::IndexKey& key, const meta::Record& record) {
-        const auto value = index::IndexRecord::decode(record.value);
+    std::optional<Row> decode(meta::Record record) {
+        ++records_;
+        const auto key = index::parse_key(record.key);
+        if (!key.ok()) {
+            problem("index {}: {}", record.key, key.error());
+            return std::nullopt;
+        }
+        auto value = index::IndexRecord::decode(record.value);
         if (!value.ok()) {
             problem("index {}: {}", record.key, value.error());
-            walk.foldable = false;
-            walk.end = key.end;
-            walk.cumulative = key.cumulative;
-            return;
+            snapshots_.erase(key->log);  // nothing to compare it with
+            return std::nullopt;
         }
-        const Offset begin = key.end - value->message_count;
-        if (begin != walk.end) {
-            problem(
-                "index {}: begins at {}, the one before ends at {}", record.key, begin, walk.end
-            );
-            walk.foldable = false;
-        }
-        if (walk.cumulative + value->entry_size_bytes != key.cumulative) {
-            problem(
-                "index {}: {} bytes behind {} do not add up to its key",
-                record.key,
-                value->entry_size_bytes,
-                walk.cumulative
-            );
-        }
-        walk.end = key.end;
-        walk.cumulative = key.cumulative;
-        fold_record(walk, record, *value);
-        note_claim(key, record.key, *value);
+        return Row{.key = *key, .record = std::move(record), .value = std::move(*value)};
     }
 
-    void fold_record(Walk& walk, const meta::Record& record, const index::IndexRecord& value) {
-        const auto folded = log::to_fold_record(walk.log, record, value);
+    rt::Task<Status> check_log(std::vector<Row> rows) {
+        if (rows.empty()) {
+            co_return Status();
+        }
+        ++logs_;
+        drop_replaced(rows);
+        check_chain(rows);
+        check_fold(rows);
+        for (const Row& row : rows) {
+            if (row.compacted()) {
+                LKS_CO_TRY(co_await check_compacted(row));
+            } else {
+                note_claim(row);
+            }
+        }
+        co_return Status();
+    }
+
+    /// What a compactor that was killed has replaced and not yet deleted.
+    void drop_replaced(std::vector<Row>& rows) {
+        std::vector<Row> kept;
+        auto covered = Offset(std::numeric_limits<std::int64_t>::max());
+        for (Row& row : std::views::reverse(rows)) {
+            if (row.compacted()) {
+                covered = row.begin();
+            } else if (row.begin() >= covered) {
+                say(fmt::format("note: index {} is replaced and not yet deleted", row.record.key));
+                continue;
+            }
+            kept.push_back(std::move(row));
+        }
+        std::ranges::reverse(kept);
+        rows = std::move(kept);
+    }
+
+    void check_chain(const std::vector<Row>& rows) {
+        Offset end(0);
+        std::int64_t cumulative = 0;
+        for (const Row& row : rows) {
+            if (row.begin() != end) {
+                problem(
+                    "index {}: begins at {}, the one before ends at {}",
+                    row.record.key,
+                    row.begin(),
+                    end
+                );
+            }
+            if (!row.compacted() && cumulative + row.value.entry_size_bytes != row.key.cumulative) {
+                problem(
+                    "index {}: {} bytes behind {} do not add up to its key",
+                    row.record.key,
+                    row.value.entry_size_bytes,
+                    cumulative
+                );
+            }
+            end = row.key.end;
+            cumulative = row.key.cumulative;
+        }
+    }
+
+    /// The stored fold equals the fold from the beginning. Where that is compacted, the stored one
+    /// is taken for true; then it must reach as far as what was compacted (INV-SNAPSHOT).
+    void check_fold(const std::vector<Row>& rows) {
+        const LogId log = rows.front().key.log;
+        const auto stored = snapshots_.find(log);
+        if (stored == snapshots_.end()) {
+            return;
+        }
+        const log::FoldState saved = std::move(stored->second);
+        snapshots_.erase(stored);
+        std::optional<log::FoldState> state = log::FoldState();
+        bool reached = saved.end == Offset(0);
+        for (const Row& row : rows) {
+            if (row.compacted() && row.key.end > saved.end) {
+                problem(
+                    "index {}: is compacted beyond the fold's end {}", row.record.key, saved.end
+                );
+            }
+            if (row.compacted()) {
+                state.reset();
+            } else if (state.has_value() && !fold_row(*state, row)) {
+                return;
+            }
+            if (row.key.end != saved.end) {
+                continue;
+            }
+            reached = true;
+            if (state.has_value() && *state != saved) {
+                problem("metadata /lks/fold/{}: differs from the fold up to {}", log, saved.end);
+            }
+            state = saved;
+        }
+        if (!reached) {
+            problem(
+                "metadata /lks/fold/{}: ends at {}, where no index record ends", log, saved.end
+            );
+        }
+    }
+
+    /// False when the rest of the log cannot be folded.
+    bool fold_row(log::FoldState& state, const Row& row) {
+        const auto folded = log::to_fold_record(row.key.log, row.record, row.value);
         if (!folded.ok()) {
-            problem("index {}: {}", record.key, folded.error());
-            walk.foldable = false;
+            problem("index {}: {}", row.record.key, folded.error());
         }
-        if (walk.foldable) {
-            log::fold(walk.state, *folded);
-            compare_snapshot(walk);
+        if (!folded.ok() || folded->range.begin != state.end) {
+            return false;
         }
+        log::fold(state, *folded);
+        return true;
     }
 
-    void compare_snapshot(const Walk& walk) {
-        const auto found = snapshots_.find(walk.log);
-        if (found == snapshots_.end() || found->second.end != walk.state.end) {
+    rt::Task<Status> check_compacted(const Row& row) {
+        const auto owner = co_await catalog::find_log_owner(metadata_, row.key.log);
+        if (!owner.ok()) {
+            problem("index {}: {}", row.record.key, owner.error());
+            co_return Status();
+        }
+        const std::string name = fmt::format(
+            "{}/{}",
+            compact::compacted_folder(owner->stream.ns, owner->stream.name),
+            row.value.location
+        );
+        compacted_names_.insert(name);
+        const auto found = co_await compacted_.head(name);
+        if (!found.ok() && !found.is(ErrorCode::not_found)) {
+            co_return found.error();
+        }
+        if (!found.ok()) {
+            problem("compacted object {}: missing; index {} needs it", name, row.record.key);
+        }
+        co_return Status();
+    }
+
+    void note_claim(const Row& row) {
+        auto records = row.value.entry_records();
+        if (!records.ok()) {
+            problem("index {}: {}", row.record.key, records.error());
             return;
         }
-        if (found->second != walk.state) {
-            problem(
-                "metadata /lks/fold/{}: differs from the fold of the first {} offsets",
-                walk.log,
-                walk.state.end
-            );
-        }
-        snapshots_.erase(found);
-    }
-
-    void end_log(const std::optional<Walk>& walk) {
-        if (walk.has_value() && !walk->foldable) {
-            snapshots_.erase(walk->log);  // nothing to compare it with; reported already
-        }
-    }
-
-    void note_claim(
-        const index::IndexKey& key, const std::string& text, const index::IndexRecord& value
-    ) {
-        auto records = value.entry_records();
-        if (value.file_type != index::FileType::raw || !records.ok()) {
-            return;
-        }
-        claims_[value.location].push_back({
-            .key = text,
-            .log = key.log,
-            .entry_bytes = value.entry_size_bytes,
-            .object_bytes = value.file_size,
+        claims_[row.value.location].push_back({
+            .key = row.record.key,
+            .log = row.key.log,
+            .entry_bytes = row.value.entry_size_bytes,
+            .object_bytes = row.value.file_size,
             .entry_records = std::move(*records),
-            .crc32c =
-                value.extension.has_value() ? std::optional(value.extension->crc32c) : std::nullopt,
+            .crc32c = row.value.extension.has_value() ? std::optional(row.value.extension->crc32c)
+                                                      : std::nullopt,
         });
     }
 
@@ -317,8 +410,10 @@ class Checker {
 
     meta::MetadataStore& metadata_;
     objstore::ObjectStore& objects_;
+    objstore::ObjectStore& compacted_;
     std::map<LogId, log::FoldState> snapshots_;         // not yet compared
     std::map<std::string, std::vector<Claim>> claims_;  // by object
+    std::set<std::string> compacted_names_;
     std::uint64_t snapshots_count_ = 0;
     std::uint64_t logs_ = 0;
     std::uint64_t records_ = 0;
@@ -330,7 +425,7 @@ class Checker {
 
 Result<Exit> check(const server::Settings& settings) {
     const auto leaves = LKS_TRY(server::Leaves::open(settings, server::Open::existing));
-    Checker checker(leaves->metadata(), leaves->objects());
+    Checker checker(leaves->metadata(), leaves->objects(), leaves->compaction().compacted);
     return server::run_blocking(leaves->loops()[0], checker.run());
 }
 

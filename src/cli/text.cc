@@ -31,6 +31,24 @@ std::optional<int> digits(std::string_view text, std::size_t at, std::size_t cou
     return value;
 }
 
+/// Bytes of the UTF-8 sequence that begins so; 0 when none does.
+std::size_t sequence_length(unsigned first) {
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first < 0xc2 || first > 0xf4) {
+        return 0;
+    }
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/// No over-long forms, no surrogates, nothing beyond U+10FFFF.
+bool second_fits(unsigned first, unsigned second) {
+    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    return low <= second && second <= high;
+}
+
 /// `.123456` or nothing, as milliseconds.
 std::optional<int> fraction_ms(std::string_view text) {
     if (text.empty()) {
@@ -116,25 +134,13 @@ std::string to_hex(std::span<const std::byte> bytes) {
 bool is_utf8(std::string_view bytes) {
     const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     for (std::size_t i = 0; i < bytes.size();) {
-        const unsigned first = at(i);
-        const std::size_t length = first < 0x80   ? 1
-                                   : first < 0xc2 ? 0
-                                   : first < 0xe0 ? 2
-                                   : first < 0xf0 ? 3
-                                   : first < 0xf5 ? 4
-                                                  : 0;
-        if (length == 0 || i + length > bytes.size()) {
+        const std::size_t length = sequence_length(at(i));
+        if (length == 0 || i + length > bytes.size() ||
+            (length > 1 && !second_fits(at(i), at(i + 1)))) {
             return false;
         }
-        for (std::size_t k = 1; k < length; ++k) {
+        for (std::size_t k = 2; k < length; ++k) {
             if ((at(i + k) & 0xc0U) != 0x80) {
-                return false;
-            }
-        }
-        if (length > 2) {  // over-long forms, surrogates, beyond U+10FFFF
-            const unsigned second = at(i + 1);
-            if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
                 return false;
             }
         }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/result.h"
+#include "compact/local_file.h"
 #include "compact/spill.h"
 
 namespace lakestream::compact {
@@ -68,16 +69,7 @@ class SpillFolder final : public SpillFiles {
 }  // namespace
 
 Result<std::unique_ptr<SpillFiles>> open_spill_folder(std::string path) {
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
-    std::filesystem::create_directories(path, error);
-    if (error) {
-        return unsupported(
-            "spill folder {} cannot be made: {}; choose one that may be written",
-            path,
-            error.message()
-        );
-    }
+    LKS_TRY(make_empty_folder(path));
     return std::make_unique<SpillFolder>(std::move(path));
 }
 

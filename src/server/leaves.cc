@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "compact/local_file.h"
 #include "meta/embedded/embedded_store.h"
 #include "objstore/local/local_store.h"
 #include "server/blocking.h"
@@ -116,6 +117,11 @@ Leaves::Leaves(const Settings& settings, FolderLock lock)
     : lock_(std::move(lock)),
       loops_(clock_, shard_count(settings)),
       io_("io", settings.io_threads, rt::ThreadPriority::normal),
+      background_(
+          "background",
+          std::max<std::size_t>(1, rt::usable_cores() / 4),
+          rt::ThreadPriority::background
+      ),
       resolver_("resolver", 1, rt::ThreadPriority::normal) {}
 
 Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode) {
@@ -134,7 +140,38 @@ Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode
         leaves->loops_[0],
         open_metadata({.folder = metadata + "/db"}, leaves->io_, leaves->registry_)
     ));
+    LKS_TRY(leaves->open_compaction(storage));
     return leaves;
+}
+
+Status Leaves::open_compaction(const std::string& storage) {
+    const auto open_store = [&](std::string_view name) {
+        return objstore::LocalStore::open(
+            fmt::format("{}/{}", storage, name), io_, clock_, rt::system_rng().next()
+        );
+    };
+    storage_folder_ = storage;
+    compacted_ = LKS_TRY(open_store("compacted"));
+    tables_ = LKS_TRY(open_store("tables"));
+    LKS_TRY(compact::make_empty_folder(scratch_folder()));
+    spill_ = LKS_TRY(compact::open_spill_folder(fmt::format("{}/scratch/spill", storage)));
+    return {};
+}
+
+std::string Leaves::scratch_folder() const {
+    return fmt::format("{}/scratch/files", storage_folder_);
+}
+
+CompactionSeams Leaves::compaction() {
+    return {
+        .offloader = background_,
+        .reading = io_,
+        .compacted = *compacted_,
+        .tables = *tables_,
+        .tables_location = fmt::format("{}/tables", storage_folder_),
+        .spill = *spill_,
+        .scratch_folder = scratch_folder(),
+    };
 }
 
 }  // namespace lakestream::server

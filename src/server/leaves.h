@@ -12,6 +12,7 @@
 #include "objstore/metrics_store.h"
 #include "objstore/object_store.h"
 #include "rt/epoll/threads.h"
+#include "server/node.h"
 #include "server/settings.h"
 
 namespace lakestream::server {
@@ -58,20 +59,28 @@ class Leaves {
     objstore::ObjectStore& objects() { return *counted_objects_; }
     meta::MetadataStore& metadata() { return *metadata_; }
     metrics::Registry& registry() { return registry_; }
+    CompactionSeams compaction();
 
   private:
     Leaves(const Settings& settings, FolderLock lock);
+    Status open_compaction(const std::string& storage);
+    std::string scratch_folder() const;
 
     FolderLock lock_;
     rt::SystemClock clock_;
     metrics::Registry registry_;
     rt::LoopThreads loops_;
     rt::ThreadPool io_;
+    rt::ThreadPool background_;
     rt::ThreadPool resolver_;
     net::EpollNetwork network_{resolver_};
     std::unique_ptr<objstore::ObjectStore> objects_;
     std::unique_ptr<objstore::MetricsStore> counted_objects_;
     std::unique_ptr<meta::MetadataStore> metadata_;
+    std::string storage_folder_;
+    std::unique_ptr<objstore::ObjectStore> compacted_;
+    std::unique_ptr<objstore::ObjectStore> tables_;
+    std::unique_ptr<compact::SpillFiles> spill_;
 };
 
 }  // namespace lakestream::server

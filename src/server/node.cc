@@ -12,6 +12,25 @@ namespace lakestream::server {
 
 namespace {
 
+constexpr std::uint64_t compacted_cache_bytes = 128 << 20;
+
+std::unique_ptr<compact::CompactedObjects> open_compacted(
+    const Seams& seams, compact::TableFilesLoader& loader
+) {
+    if (!seams.compaction.has_value()) {
+        return nullptr;
+    }
+    return std::make_unique<compact::CompactedObjects>(
+        compact::CompactedObjects::Seams{
+            .objects = seams.compaction->compacted,
+            .metadata = seams.metadata,
+            .offloader = seams.compaction->reading,
+            .loader = loader,
+        },
+        compacted_cache_bytes
+    );
+}
+
 bool is_wildcard(const net::Address& address) {
     return address.host == "0.0.0.0" || address.host == "::";
 }
@@ -39,6 +58,7 @@ Node::Node(NodeSettings settings, Seams seams)
     : settings_(std::move(settings)),
       seams_(std::move(seams)),
       kafka_metrics_(seams_.metrics),
+      compacted_(open_compacted(seams_, table_files_)),
       engine_(std::make_unique<log::NodeEngine>(
           settings_.log,
           log::NodeEngine::Seams{
@@ -46,6 +66,7 @@ Node::Node(NodeSettings settings, Seams seams)
               .objects = seams_.objects,
               .metadata = seams_.metadata,
               .metrics = seams_.metrics,
+              .compacted = compacted_.get(),
           }
       )),
       fencer_(*engine_),
@@ -65,8 +86,39 @@ rt::Task<Status> Node::start() {
     if (settings_.has_role("broker")) {
         LKS_CO_TRY(start_kafka());
     }
+    if (settings_.has_role("compactor") && seams_.compaction.has_value()) {
+        start_compactor();
+    }
     ready_ = true;
     co_return Status();
+}
+
+void Node::start_compactor() {
+    CompactionSeams& seams = *seams_.compaction;
+    tables_ = std::make_unique<compact::IcebergSink>(compact::IcebergSink::Seams{
+        .tables = seams.tables,
+        .offloader = seams.offloader,
+        .location = seams.tables_location,
+    });
+    compactor_ = std::make_unique<compact::Compactor>(
+        settings_.compact,
+        compact::Compactor::Seams{
+            .executor = home(),
+            .offloader = seams.offloader,
+            .engine = *engine_,
+            .view = *engine_,
+            .catalog = *catalog_,
+            .metadata = seams_.metadata,
+            .wal = seams_.objects,
+            .compacted = seams.compacted,
+            .tables = *tables_,
+            .loader = table_files_,
+            .spill = seams.spill,
+            .scratch_folder = seams.scratch_folder,
+            .metrics = seams_.metrics,
+        }
+    );
+    compactor_->start();
 }
 
 Status Node::start_http() {
@@ -133,6 +185,9 @@ rt::Task<void> Node::stop(Deadline deadline) {
     if (http_ != nullptr) {
         co_await http_->stop(deadline);
     }
+    if (compactor_ != nullptr) {
+        co_await compactor_->close();
+    }
     co_await scope_.close();
     co_await engine_->close(deadline);
     catalog_.reset();
@@ -145,6 +200,9 @@ void Node::abandon() noexcept {
     }
     if (http_ != nullptr) {
         http_->abandon();
+    }
+    if (compactor_ != nullptr) {
+        compactor_->abandon();
     }
     scope_.abandon();
     engine_->abandon();

@@ -11,6 +11,9 @@
 
 #include "base/metrics.h"
 #include "catalog/metadata_catalog.h"
+#include "compact/compacted_objects.h"
+#include "compact/compactor.h"
+#include "compact/iceberg_sink.h"
 #include "http/health.h"
 #include "http/server.h"
 #include "kafka/cluster.h"
@@ -24,6 +27,17 @@
 
 namespace lakestream::server {
 
+/// What the compactor role stands on.
+struct CompactionSeams {
+    rt::Offloader& offloader;  // low priority
+    rt::Offloader& reading;    // for clients that read what is compacted
+    objstore::ObjectStore& compacted;
+    objstore::ObjectStore& tables;
+    std::string tables_location;  // of the tables' root, for other readers
+    compact::SpillFiles& spill;
+    std::string scratch_folder;  // exists
+};
+
 /// What a node stands on. All of it outlives the node.
 struct Seams {
     std::vector<rt::Executor*> executors;  // one for each shard; the node's own tasks on the first
@@ -31,6 +45,7 @@ struct Seams {
     objstore::ObjectStore& objects;  // WAL objects
     meta::MetadataStore& metadata;
     metrics::Registry& metrics;
+    std::optional<CompactionSeams> compaction;  // absent: compacted objects cannot be read either
 };
 
 /// Made, started, stopped and destroyed on the first executor. Its parts start in the order in
@@ -73,6 +88,7 @@ class Node {
     rt::Executor& home() const { return *seams_.executors.front(); }
     Status start_http();
     Status start_kafka();
+    void start_compactor();
     rt::Task<void> recover();
 
     const NodeSettings settings_;
@@ -82,12 +98,16 @@ class Node {
     kafka::Cluster cluster_;
     std::optional<net::Address> http_address_;
     std::optional<net::Address> kafka_address_;
+    compact::TableFilesLoader table_files_;
+    std::unique_ptr<compact::CompactedObjects> compacted_;
     std::unique_ptr<log::NodeEngine> engine_;
     EngineFencer fencer_;
     std::unique_ptr<catalog::MetadataCatalog> catalog_;
     http::Readiness readiness_;
     std::unique_ptr<http::Server> http_;
     std::unique_ptr<kafka::Server> kafka_;
+    std::unique_ptr<compact::IcebergSink> tables_;
+    std::unique_ptr<compact::Compactor> compactor_;
     rt::TaskScope scope_;
 };
 

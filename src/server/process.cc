@@ -77,6 +77,7 @@ Seams seams_of(Leaves& leaves) {
         .objects = leaves.objects(),
         .metadata = leaves.metadata(),
         .metrics = leaves.registry(),
+        .compaction = leaves.compaction(),
     };
 }
 

@@ -85,9 +85,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 Result<std::int64_t> parse_number(const Setting& setting, std::string_view text) {
     std::int64_t number = 0;
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, number);
-    const std::string_view suffix(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view suffix = text.substr(static_cast<std::size_t>(parsed.ptr - text.data()));
     const auto scales = scales_of(setting.unit);
     const auto* scale = std::ranges::find(scales, suffix, &Scale::suffix).base();
     const bool zero_time = number == 0 && suffix.empty();  // zero needs no unit

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "compact/compactor.h"
 #include "kafka/options.h"
 #include "log/settings.h"
 
@@ -31,6 +32,7 @@ struct NodeSettings {
     std::string http_listen = "127.0.0.1:9644";
     log::EngineSettings log;
     kafka::ServerOptions kafka;
+    compact::CompactorSettings compact;
 
     bool has_role(std::string_view role) const;
 };

@@ -30,6 +30,8 @@ constexpr auto in_node = &at<&Settings::node, member>;
 template <auto member>
 constexpr auto in_log = &at<&Settings::node, &NodeSettings::log, member>;
 template <auto member>
+constexpr auto in_compact = &at<&Settings::node, &NodeSettings::compact, member>;
+template <auto member>
 constexpr auto in_kafka = &at<&Settings::node, &NodeSettings::kafka, member>;
 template <auto member>
 constexpr auto in_connection =
@@ -82,6 +84,56 @@ constexpr Setting process_settings[] = {
      .place = in_process<&Settings::log_level>,
      .choices = "debug info warn error",
      .doc = "The least important lines that are logged."},
+};
+
+constexpr Setting table_settings[] = {
+    {.name = "table.default",
+     .place = in_compact<&compact::CompactorSettings::tables_default>,
+     .doc = "Whether a topic that does not set `lakestream.table` has a table."},
+    {.name = "table.commit_interval",
+     .place = in_compact<&compact::CompactorSettings::table_interval>,
+     .unit = Unit::time,
+     .min = ns(100ms),
+     .max = ns(24h),
+     .doc = "Time between two commits of one table."},
+    {.name = "table.file_bytes_max",
+     .place = in_compact<&compact::CompactorSettings::table_file_bytes_max>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = gib,
+     .doc = "Record bytes that go into one data file."},
+};
+
+constexpr Setting compact_settings[] = {
+    {.name = "compact.bytes",
+     .place = in_compact<&compact::CompactorSettings::compact_bytes>,
+     .unit = Unit::bytes,
+     .min = 64 * kib,
+     .max = gib,
+     .doc = "Record bytes of a log that are compacted at once."},
+    {.name = "compact.bytes_max",
+     .place = in_compact<&compact::CompactorSettings::compact_bytes_max>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = gib,
+     .doc = "Most record bytes in one compacted object."},
+    {.name = "compact.age",
+     .place = in_compact<&compact::CompactorSettings::compact_age>,
+     .unit = Unit::time,
+     .min = ns(100ms),
+     .max = ns(24h),
+     .doc = "A log with less is compacted after this time."},
+    {.name = "compact.spill_bytes_max",
+     .place = in_compact<&compact::CompactorSettings::spill_bytes_max>,
+     .unit = Unit::bytes,
+     .min = 64 * mib,
+     .max = 1024 * gib,
+     .doc = "Local disk that compaction and tables may use."},
+    {.name = "compact.zstd_level",
+     .place = in_compact<&compact::CompactorSettings::zstd_level>,
+     .min = 1,
+     .max = 19,
+     .doc = "Compression of table files."},
 };
 
 constexpr Setting http_settings[] = {
@@ -301,6 +353,8 @@ constexpr Setting kafka_settings[] = {
 constexpr SettingTable tables[] = {
     {.module = "", .doc = "The node: the keys above all tables.", .settings = node_settings},
     {.module = "kafka", .doc = "The Kafka server.", .settings = kafka_settings},
+    {.module = "table", .doc = "Iceberg tables of topics.", .settings = table_settings},
+    {.module = "compact", .doc = "Compaction of the WAL.", .settings = compact_settings},
     {.module = "http", .doc = "The HTTP server.", .settings = http_settings},
     {.module = "log", .doc = "The log engine: appends and reads.", .settings = log_settings},
     {.module = "process", .doc = "Threads, stopping, logging.", .settings = process_settings},

@@ -55,6 +55,7 @@ void add_flags(CLI::App& command, Flags& flags) {
                     [&flags, &setting](const std::string& text) { flags[&setting] = text; },
                     help_of(setting)
                 )
+                ->take_last()
                 ->group(table.module.empty() ? "node" : std::string(table.module));
         }
     }
@@ -126,7 +127,7 @@ class CommandLine {
             app_.parse(argc, argv);
         } catch (const CLI::ParseError& e) {  // CLI11 reports by throwing, --help too
             const bool asked_for_help = app_.exit(e) == 0;
-            if (e.get_name() == "ExtrasError") {
+            if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
                 suggest();
             }
             return static_cast<int>(asked_for_help ? Exit::ok : Exit::usage);
@@ -199,6 +200,8 @@ class CommandLine {
         server::Settings defaults;
         if (dev) {
             use_data_dir(defaults, data_dir_);
+            defaults.node.compact.tables_default = true;
+            defaults.node.compact.table_interval = 5s;
         }
         const auto settings = load_settings(defaults, config_, environment_, flags_);
         if (!settings.ok()) {

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounds: look at what has grown, bring it in, commit tables, compact.
+#include "compact/compactor.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "catalog/keys.h"
+#include "catalog/log_owner.h"
+#include "catalog/uuid.h"
+#include "index/key.h"
+
+namespace lakestream::compact {
+
+namespace {
+
+constexpr std::string_view table_property = "lakestream.table";
+constexpr std::uint32_t backfill_read_bytes = 8 << 20;
+
+}  // namespace
+
+Compactor::Compactor(CompactorSettings settings, Seams seams)
+    : settings_(std::move(settings)),
+      seams_(std::move(seams)),
+      spill_(seams_.spill, settings_.spill_segment_bytes),
+      scope_(seams_.executor) {
+    metrics::Registry& out = seams_.metrics;
+    const CompactorMetrics& m = metrics_;
+    out.add("lakestream_compact_wal_fetches_total", "WAL objects fetched", m.wal_fetches);
+    out.add("lakestream_compact_wal_bytes_total", "Bytes of WAL objects fetched", m.wal_bytes);
+    out.add("lakestream_compact_objects_total", "Compacted objects written", m.compacted);
+    out.add("lakestream_compact_payload_bytes_total", "Payload in them", m.compacted_bytes);
+    out.add("lakestream_table_commits_total", "Commits to tables", m.table_commits);
+    out.add("lakestream_table_rows_total", "Rows committed to tables", m.table_rows);
+    out.add("lakestream_compact_failures_total", "Rounds or parts that failed", m.failures);
+    out.add("lakestream_compact_spill_bytes", "Bytes on the spill disk", m.spill_bytes);
+}
+
+Compactor::~Compactor() = default;
+
+void Compactor::start() {
+    scope_.spawn(run());
+}
+
+rt::Task<void> Compactor::close() {
+    co_await scope_.close();
+}
+
+rt::Task<void> Compactor::run() {
+    while (true) {
+        const Duration pause = more_ ? 10ms : settings_.tick;
+        if (co_await scope_.stop().sleep_until(seams_.executor.now() + pause)) {
+            co_return;
+        }
+        note("round", co_await round(Cut::due));
+    }
+}
+
+void Compactor::note(std::string_view what, const Status& status) {
+    if (!status.ok() && !status.is(ErrorCode::cancelled)) {
+        metrics_.failures.add();
+        log::warn("compact", "{}_failed error={}", what, status.error());
+    }
+}
+
+rt::Task<Status> Compactor::round(Cut cut) {
+    more_ = false;
+    co_await discover();
+    LKS_CO_TRY(co_await bring_in());
+    LKS_CO_TRY(co_await commit_tables(cut));
+    Status compacted = co_await compact_logs(cut);
+    metrics_.spill_bytes.set(static_cast<std::int64_t>(spill_.bytes()));
+    co_return compacted;
+}
+
+bool Compactor::has_table(const catalog::StreamInfo& stream) const {
+    const auto said = stream.properties.find(std::string(table_property));
+    return said == stream.properties.end() ? settings_.tables_default : said->second == "true";
+}
+
+rt::Task<void> Compactor::discover() {
+    std::set<catalog::StreamName> wanted;
+    for (const LogId log : co_await seams_.view.take_grown()) {
+        pending_.insert(log);
+        if (!logs_.contains(log)) {
+            const auto owner = co_await catalog::find_log_owner(seams_.metadata, log);
+            if (owner.ok() && owner->stream.ns == settings_.ns) {
+                wanted.insert(owner->stream);
+            }
+        }
+    }
+    if (!discovered_) {
+        // After a start: what was not finished before the last stop or crash.
+        const auto streams = co_await seams_.catalog.list(settings_.ns);
+        if (streams.ok()) {
+            discovered_ = true;
+            for (const catalog::StreamPtr& stream : *streams) {
+                wanted.insert(stream->name);
+            }
+        }
+    }
+    for (const catalog::StreamName& name : wanted) {
+        const auto stream = co_await seams_.catalog.load(name);
+        if (stream.ok()) {
+            co_await adopt(*stream);
+        }
+    }
+}
+
+rt::Task<void> Compactor::adopt(catalog::StreamPtr stream) {
+    if (has_table(*stream)) {
+        TableWork& table = tables_[stream->name];
+        if (table.stream == nullptr || table.stream->incarnation != stream->incarnation) {
+            table = TableWork{.stream = stream, .positions = {}, .open = false, .next_commit = {}};
+        }
+        table.stream = stream;
+        note("table_open", co_await open_table(table));
+    }
+    for (std::size_t i = 0; i < stream->logs.size(); ++i) {
+        if (!logs_.contains(stream->logs[i])) {
+            note("adopt", co_await adopt_log(stream, static_cast<std::int32_t>(i)));
+        }
+    }
+}
+
+rt::Task<Status> Compactor::open_table(TableWork& table) {
+    if (!table.open) {
+        table.positions = LKS_CO_TRY(co_await seams_.tables.open(table.stream));
+        table.open = true;
+    }
+    co_return Status();
+}
+
+rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t partition) {
+    const LogId log = stream->logs[static_cast<std::size_t>(partition)];
+    StoredState state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
+    if (state.state.intent.has_value()) {
+        LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, state));
+        state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
+    }
+    LogWork work{
+        .stream = stream, .partition = partition, .state = state, .spilled = state.state.cursor
+    };
+    if (const auto table = tables_.find(stream->name);
+        table != tables_.end() && table->second.open) {
+        const Offset position = table->second.positions[log];
+        if (position < state.state.cursor) {
+            LKS_CO_TRY(co_await backfill(log, work, position));
+        }
+    }
+    // A look at the index says whether the log has to be loaded at all.
+    const auto last = co_await seams_.metadata.get({
+        .key = index::bound_last(log),
+        .comparison = meta::Comparison::floor,
+        .partition_key = catalog::keys::log_partition_key(log),
+    });
+    const auto key =
+        last.ok() ? index::parse_key(log, last->key) : Result<index::IndexKey>(last.error());
+    if (key.ok() && key->end > work.spilled) {
+        pending_.insert(log);
+    }
+    logs_.emplace(log, std::move(work));
+    co_return Status();
+}
+
+rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
+    // The table is behind what is compacted already: read that as any consumer does.
+    while (from < work.state.state.cursor) {
+        std::vector<log::ReadRequest> requests{
+            {.log = log, .from = from, .bytes_max = backfill_read_bytes}
+        };
+        auto results = co_await seams_.engine.read(std::move(requests));
+        const log::ReadBatch batch = LKS_CO_TRY(std::move(results.front()));
+        std::vector<SpilledEntry> entries;
+        const Offset begin = from;
+        for (const log::ReadEntry& entry : batch.entries) {
+            if (entry.range.begin >= work.state.state.cursor) {
+                break;
+            }
+            from = entry.range.end;
+            if (!entry.is_void) {
+                entries.push_back({entry.range, 0, entry.created, entry.payload});
+            }
+        }
+        LKS_CO_TRY(co_await rt::offload(seams_.offloader, [&] {
+            return spill_.add(log, {begin, from}, entries);
+        }));
+    }
+    co_return Status();
+}
+
+rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
+    std::vector<LogId> asked;
+    for (const LogId log : pending_) {
+        if (logs_.contains(log)) {
+            asked.push_back(log);
+        }
+    }
+    pending_.clear();
+    std::vector<IngestLog> grown;
+    const auto bounds = co_await seams_.engine.bounds(asked);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        const LogId log = asked[i];
+        if (bounds[i].is(ErrorCode::not_found)) {  // deleted
+            spill_.drop_before(log, Offset(std::numeric_limits<std::int64_t>::max()));
+            logs_.erase(log);
+        } else if (!bounds[i].ok()) {
+            pending_.insert(log);
+        } else if (bounds[i]->high_watermark > logs_.at(log).spilled) {
+            grown.push_back({log, logs_.at(log).spilled});
+        }
+    }
+    co_return grown;
+}
+
+rt::Task<Status> Compactor::bring_in() {
+    const std::vector<IngestLog> grown = co_await take_pending();
+    if (grown.empty()) {
+        co_return Status();
+    }
+    for (const IngestLog& log : grown) {
+        pending_.insert(log.log);  // until it is known to be all in
+    }
+    const IngestDone done = LKS_CO_TRY(co_await ingest(
+        seams_.view,
+        seams_.wal,
+        seams_.offloader,
+        spill_,
+        grown,
+        {.spill_bytes_max = settings_.spill_bytes_max}
+    ));
+    metrics_.wal_fetches.add(done.objects);
+    metrics_.wal_bytes.add(done.bytes);
+    more_ = done.more;
+    for (const auto& [log, error] : done.damaged) {
+        note("ingest", error);
+        pending_.erase(log);  // looked at again when it grows
+    }
+    for (const IngestLog& log : grown) {
+        LogWork& work = logs_.at(log.log);
+        const Offset end = spill_.end_of(log.log, work.spilled);
+        if (end > work.spilled && !work.waiting_since.has_value()) {
+            work.waiting_since = seams_.executor.now();
+        }
+        work.spilled = end;
+    }
+    co_return Status();
+}
+
+rt::Task<Status> Compactor::commit_tables(Cut cut) {
+    for (auto& [name, table] : tables_) {
+        const MonoTime now = seams_.executor.now();
+        if (cut == Cut::due && now < table.next_commit) {
+            continue;
+        }
+        table.next_commit = now + settings_.table_interval;
+        const Status committed = co_await commit_table(table);
+        if (!committed.ok()) {
+            table.open = false;
+            note(fmt::format("table_commit table={}.{}", name.ns, name.name), committed);
+        }
+    }
+    co_return Status();
+}
+
+std::vector<Compactor::TableCut> Compactor::plan_table(const TableWork& table) const {
+    std::vector<TableCut> cuts;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < table.stream->logs.size(); ++i) {
+        const LogId log = table.stream->logs[i];
+        const auto position = table.positions.find(log);
+        TableCut cut{.log = log, .partition = static_cast<std::int32_t>(i), .chunks = {}};
+        const Offset from = position == table.positions.end() ? Offset(0) : position->second;
+        for (Chunk& chunk : spill_.chunks(log, from)) {
+            if (bytes >= settings_.table_file_bytes_max) {
+                break;
+            }
+            bytes += static_cast<std::uint64_t>(chunk.payload_bytes);
+            cut.chunks.push_back(chunk);
+        }
+        if (!cut.chunks.empty()) {
+            cuts.push_back(std::move(cut));
+        }
+    }
+    return cuts;
+}
+
+Result<table::DataFile> Compactor::write_table_file(
+    const std::vector<TableCut>& cuts, std::string path
+) {
+    table::TableFiles* files = LKS_TRY(seams_.loader.get());
+    const auto writer = LKS_TRY(files->write_data_file(std::move(path), settings_.zstd_level));
+    for (const TableCut& cut : cuts) {
+        for (const Chunk& chunk : cut.chunks) {
+            for (const SpilledEntry& entry : LKS_TRY(spill_.load(chunk))) {
+                LKS_TRY(decode_rows(cut.partition, entry, [&](const table::Row& row) {
+                    return writer->add(row);
+                }));
+            }
+        }
+    }
+    return writer->finish();
+}
+
+rt::Task<Status> Compactor::commit_table(TableWork& table) {
+    LKS_CO_TRY(co_await open_table(table));
+    const std::vector<TableCut> cuts = plan_table(table);
+    std::int64_t entries = 0;
+    std::map<LogId, OffsetRange> ranges;
+    for (const TableCut& cut : cuts) {
+        ranges[cut.log] = {cut.chunks.front().range.begin, cut.chunks.back().range.end};
+        for (const Chunk& chunk : cut.chunks) {
+            entries += chunk.entries;
+        }
+    }
+    if (entries == 0) {
+        co_return Status();
+    }
+    std::string path = fmt::format("{}/{}.parquet", seams_.scratch_folder, new_uuid());
+    using File = Result<table::DataFile>;
+    File file = co_await rt::offload(seams_.offloader, [&]() -> File {
+        return write_table_file(cuts, std::move(path));
+    });
+    const table::DataFile written = LKS_CO_TRY(std::move(file));
+    table.positions = LKS_CO_TRY(co_await seams_.tables.append(table.stream, written, ranges));
+    metrics_.table_commits.add();
+    metrics_.table_rows.add(static_cast<std::uint64_t>(written.rows));
+    for (const auto& [log, range] : ranges) {
+        if (const auto work = logs_.find(log); work != logs_.end()) {
+            release(log, work->second);
+        }
+    }
+    co_return Status();
+}
+
+std::string Compactor::new_uuid() {
+    return catalog::uuid_text(catalog::make_uuid(seams_.executor.rng()));
+}
+
+void Compactor::release(LogId log, const LogWork& work) {
+    Offset needed = work.state.state.cursor;
+    if (const auto table = tables_.find(work.stream->name); table != tables_.end()) {
+        const auto position = table->second.positions.find(log);
+        needed = std::min(
+            needed, position == table->second.positions.end() ? Offset(0) : position->second
+        );
+    }
+    spill_.drop_before(log, needed);
+}
+
+}  // namespace lakestream::compact
