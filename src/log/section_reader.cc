@@ -31,13 +31,13 @@ rt::Task<Result<SectionReader::HeaderPtr>> SectionReader::header(
     }
     // An object is its payload, at least one entry's index and 8 bytes more: the guess fits.
     const std::uint64_t guess = std::min(payload_bytes + 8, header_bytes_guess);
-    Bytes begin = LKS_CO_TRY(co_await store_.get(location, objstore::ByteRange{0, guess}));
+    Bytes begin = LKS_CO_TRY(co_await get(location, {0, guess}));
     const std::uint64_t needed = LKS_CO_TRY(wal::header_bytes_needed(begin.span()));
     if (needed > begin.size()) {
         if (needed > payload_bytes + wal::header_bytes_max) {
             co_return corrupt("WAL object {}: an index block of {} bytes", location, needed);
         }
-        begin = LKS_CO_TRY(co_await store_.get(location, objstore::ByteRange{0, needed}));
+        begin = LKS_CO_TRY(co_await get(location, {0, needed}));
     }
     auto parsed = wal::ObjectHeader::parse(begin.span());
     if (!parsed.ok()) {
@@ -55,26 +55,52 @@ rt::Task<Result<SectionReader::HeaderPtr>> SectionReader::header(
     co_return header;
 }
 
+rt::Task<Result<Bytes>> SectionReader::get(std::string location, objstore::ByteRange range) {
+    auto bytes = co_await store_.get(location, range);
+    if (bytes.is(ErrorCode::out_of_range)) {
+        co_return corrupt("WAL object {} has no bytes {} to {}", location, range.begin, range.end);
+    }
+    co_return bytes;
+}
+
+void SectionReader::forget_header(const std::string& location) {
+    if (const auto found = by_location_.find(location); found != by_location_.end()) {
+        headers_.erase(found->second);
+        by_location_.erase(found);
+    }
+}
+
 rt::Task<Result<SectionDataPtr>> SectionReader::read(LogId log, index::IndexRecord record) {
     const Key key(record.location, log.v);
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
         sections_.splice(sections_.begin(), sections_, found->second);
         co_return found->second->second;
     }
+    auto section = co_await load(log, record);
+    if (section.is(ErrorCode::corrupt)) {
+        forget_header(record.location);
+        section = co_await load(log, record);
+    }
+    if (section.is(ErrorCode::corrupt)) {
+        forget_header(record.location);
+    }
+    if (section.ok()) {
+        remember(key, *section);
+    }
+    co_return section;
+}
+
+rt::Task<Result<SectionDataPtr>> SectionReader::load(LogId log, index::IndexRecord record) {
     const auto file_size = static_cast<std::uint64_t>(record.file_size);
     const HeaderPtr header = LKS_CO_TRY(co_await this->header(record.location, file_size));
     const SectionPlace place = LKS_CO_TRY(find_section(log, record, *header));
     Bytes body;
     if (place.end > place.begin) {
         const std::uint64_t base = header->payload_begin();
-        body = LKS_CO_TRY(co_await store_.get(
-            record.location, objstore::ByteRange{base + place.begin, base + place.end}
-        ));
+        body = LKS_CO_TRY(co_await get(record.location, {base + place.begin, base + place.end}));
     }
-    SectionDataPtr data =
-        std::make_shared<const SectionData>(LKS_CO_TRY(cut_section(log, record, place, body)));
-    remember(key, data);
-    co_return data;
+    co_return std::make_shared<const SectionData>(LKS_CO_TRY(cut_section(log, record, place, body))
+    );
 }
 
 void SectionReader::remember(Key key, SectionDataPtr section) {

@@ -19,9 +19,10 @@
 
 namespace lakestream::log {
 
-/// Reads sections whole, so that their checksum is verified before anything is answered. Belongs to
-/// one shard. Cost: nothing when cached; else 1 ranged GET, and 1 or 2 more for an object whose
-/// index block is not known yet.
+/// Reads sections whole, so that their checksum is verified before anything is answered. An
+/// object's index block has none of its own, so what looks damaged is read once more with a fresh
+/// block. Belongs to one shard. Cost: nothing when cached; else 1 ranged GET, and 1 or 2 more for
+/// an object whose index block is not known yet; twice that for damage.
 class SectionReader {
   public:
     SectionReader(
@@ -40,7 +41,11 @@ class SectionReader {
     using Key = std::pair<std::string, std::int64_t>;
     using HeaderPtr = std::shared_ptr<const wal::ObjectHeader>;  // shared by cache and readers
 
+    rt::Task<Result<SectionDataPtr>> load(LogId log, index::IndexRecord record);
     rt::Task<Result<HeaderPtr>> header(std::string location, std::uint64_t payload_bytes);
+    /// A range of an object that the index says is there: that it is not is damage.
+    rt::Task<Result<Bytes>> get(std::string location, objstore::ByteRange range);
+    void forget_header(const std::string& location);
     void remember(Key key, SectionDataPtr section);
 
     objstore::ObjectStore& store_;

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judgements on the whole.
+#include "sim/audit.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "index/key.h"
+#include "index/record.h"
+#include "log/index_value.h"
+#include "sim/consumers.h"
+
+namespace lakestream::sim {
+
+namespace {
+
+using kafka_api::ErrorCode;
+
+constexpr std::string_view fold_prefix = "/lks/fold/";
+
+}  // namespace
+
+rt::Task<void> Auditor::run() {
+    for (const Partition& partition : ledger_.partitions) {
+        for (const auto& host : world_.hosts) {
+            Listing listing = co_await read(*host, partition);
+            const auto [known, first] = read_.try_emplace(partition, listing);
+            if (!first && known->second != listing) {
+                world_.violated(
+                    "INV-PREFIX",
+                    fmt::format("{}: {} sees another log", partition.to_string(), host->name())
+                );
+            }
+        }
+    }
+}
+
+rt::Task<Result<Offset>> Auditor::load_end(Host& host, Partition partition) {
+    Connection& connection = *LKS_CO_TRY(co_await connections_.get(host));
+    kafka_api::ListOffsetsRequest request;
+    request.topics.push_back(
+        {.name = partition.topic,
+         .partitions = {{.partition_index = partition.number, .timestamp = -1}}}
+    );
+    const auto response = LKS_CO_TRY(co_await connection.call<kafka_api::ListOffsetsResponse>(
+        request, draw_version<kafka_api::ListOffsetsRequest>(rng()), executor_.now() + 30s
+    ));
+    const auto& answer = response.topics.at(0).partitions.at(0);
+    if (answer.error_code != ErrorCode::none) {
+        co_return unavailable("{}", to_string(answer.error_code));
+    }
+    co_return Offset(answer.offset);
+}
+
+rt::Task<Auditor::Listing> Auditor::read(Host& host, Partition partition) {
+    Listing listing;
+    Offset at(0);
+    while (true) {
+        const auto end = co_await load_end(host, partition);
+        if (end.ok() && at >= *end && *end >= ledger_.acknowledged_end(partition)) {
+            co_return listing;
+        }
+        doing_ = fmt::format(
+            "{} reads {} from {}: {}",
+            host.name(),
+            partition.to_string(),
+            at,
+            end.ok() ? fmt::format("ends at {}", *end) : end.error().to_string()
+        );
+        const auto connection = co_await connections_.get(host);
+        if (!connection.ok()) {
+            co_await nap(500ms);
+            continue;
+        }
+        const auto response =
+            co_await (*connection)
+                ->call<kafka_api::FetchResponse>(
+                    fetch_request(partition, ledger_.topic_ids[partition.topic], at, 50 << 20),
+                    draw_version<kafka_api::FetchRequest>(rng()),
+                    executor_.now() + 30s
+                );
+        if (!response.ok() || response->error_code != ErrorCode::none ||
+            response->responses.at(0).partitions.at(0).error_code != ErrorCode::none) {
+            co_await nap(500ms);
+            continue;
+        }
+        const Bytes records =
+            response->responses[0].partitions[0].records.value_or(Slices()).join();
+        for (const Seen& seen : ledger_.parse(partition, at, records)) {
+            if (seen.batch.has_value()) {
+                listing.push_back(seen);
+            }
+        }
+        at = ledger_.see(partition, at, records);
+        co_await nap(10ms);
+    }
+}
+
+void Auditor::judge() const {
+    for (const auto& [partition, listing] : read_) {
+        judge_acknowledged(partition, listing);
+        judge_lanes(partition, listing);
+        judge_queries(partition, listing);
+    }
+}
+
+void Auditor::judge_acknowledged(const Partition& partition, const Listing& listing) const {
+    std::map<std::size_t, Offset> visible;
+    for (const Seen& seen : listing) {
+        if (!visible.emplace(*seen.batch, seen.begin).second) {
+            world_.violated(
+                "INV-NO-DOUBLE",
+                fmt::format("{}: batch {} is there twice", partition.to_string(), *seen.batch)
+            );
+        }
+    }
+    for (const Batch& batch : ledger_.batches()) {
+        if (batch.partition != partition || !batch.acknowledged.has_value()) {
+            continue;
+        }
+        const auto found = visible.find(batch.id);
+        if (found == visible.end() || found->second != *batch.acknowledged) {
+            world_.violated(
+                "INV-NO-LOSS",
+                fmt::format(
+                    "{}: batch {}, acknowledged at {}, is {}",
+                    partition.to_string(),
+                    batch.id,
+                    *batch.acknowledged,
+                    found == visible.end() ? "gone" : fmt::format("at {}", found->second)
+                )
+            );
+        }
+    }
+}
+
+void Auditor::judge_lanes(const Partition& partition, const Listing& listing) const {
+    std::map<std::uint64_t, std::uint64_t> next;
+    for (const Seen& seen : listing) {
+        const Batch& batch = ledger_.batches()[*seen.batch];
+        std::uint64_t& place = next[batch.lane];
+        // A producer's sequence has no holes; on a connection some may be missing.
+        if (batch.idempotent ? batch.place != place : batch.place < place) {
+            world_.violated(
+                "INV-ORDER",
+                fmt::format(
+                    "{}: batch {} at {} is number {} of lane {}, expected {}",
+                    partition.to_string(),
+                    batch.id,
+                    seen.begin,
+                    batch.place,
+                    batch.lane,
+                    place
+                )
+            );
+        }
+        place = batch.place + 1;
+    }
+}
+
+void Auditor::judge_queries(const Partition& partition, const Listing& listing) const {
+    for (const TimeQuery& query : ledger_.queries) {
+        if (query.partition != partition) {
+            continue;
+        }
+        Offset first(-1);
+        std::int64_t timestamp = -1;
+        for (const Seen& seen : listing) {
+            const Batch& batch = ledger_.batches()[*seen.batch];
+            const auto found = std::ranges::find_if(batch.timestamps, [&](std::int64_t each) {
+                return each >= query.timestamp;
+            });
+            if (found != batch.timestamps.end()) {
+                first = seen.begin + (found - batch.timestamps.begin());
+                timestamp = *found;
+                break;
+            }
+        }
+        if (first != query.answered || timestamp != query.answered_timestamp) {
+            world_.violated(
+                "INV-NO-LOSS",
+                fmt::format(
+                    "{}: the first record at or after {} is at {} ({}), answered was {} ({})",
+                    partition.to_string(),
+                    query.timestamp,
+                    first,
+                    timestamp,
+                    query.answered,
+                    query.answered_timestamp
+                )
+            );
+        }
+    }
+}
+
+namespace {
+
+struct Index {
+    std::map<LogId, std::vector<meta::Record>> records;
+    std::map<LogId, Bytes> snapshots;
+};
+
+Index load_index(World& world) {
+    Index index;
+    const auto all = world.metadata.scan({.begin = "", .end = "", .partition_key = {}});
+    LKS_ASSERT(all.ok());
+    for (const meta::Record& record : *all) {
+        if (const auto key = index::parse_key(record.key); key.ok()) {
+            index.records[key->log].push_back(record);
+        } else if (record.key.starts_with(fold_prefix)) {
+            index.snapshots[LogId(std::stoll(record.key.substr(fold_prefix.size())))] =
+                record.value;
+        }
+    }
+    return index;
+}
+
+/// Fold the records of a log and compare on the way with its snapshot.
+void audit_log(
+    World& world,
+    LogId log,
+    const std::vector<meta::Record>& records,
+    const std::optional<log::FoldState>& snapshot
+) {
+    log::FoldState state;
+    for (const meta::Record& record : records) {
+        const auto value = index::IndexRecord::decode(record.value);
+        LKS_ASSERT(value.ok());
+        if (!world.bucket.head(value->location).ok()) {
+            world.violated(
+                "INV-ACK-DURABLE", fmt::format("log {}: object {} is missing", log, value->location)
+            );
+        }
+        const auto folded = log::to_fold_record(log, record, *value);
+        if (!folded.ok() || folded->range.begin != state.end) {
+            world.violated("INV-PREFIX", fmt::format("log {}: {} does not join", log, record.key));
+            return;
+        }
+        log::fold(state, *folded);
+        if (snapshot.has_value() && state.end == snapshot->end && state != *snapshot) {
+            world.violated(
+                "INV-PREFIX",
+                fmt::format("log {}: the fold snapshot at {} is another", log, state.end)
+            );
+        }
+    }
+    if (snapshot.has_value() && snapshot->end > state.end) {
+        world.violated(
+            "INV-PREFIX",
+            fmt::format("log {}: a snapshot to {}, records to {}", log, snapshot->end, state.end)
+        );
+    }
+}
+
+}  // namespace
+
+void audit_index(World& world) {
+    const Index index = load_index(world);
+    for (const auto& [log, records] : index.records) {
+        if (world.metadata.get({.key = index::fence_key(log)}).ok()) {
+            continue;  // what is written to a dead log is garbage
+        }
+        std::optional<log::FoldState> snapshot;
+        if (const auto found = index.snapshots.find(log); found != index.snapshots.end()) {
+            auto decoded = log::decode_fold(found->second);
+            LKS_ASSERT(decoded.ok());
+            snapshot = std::move(*decoded);
+        }
+        audit_log(world, log, records, snapshot);
+    }
+}
+
+void audit_memory(World& world) {
+    const std::set<std::string_view> empty_at_rest = {
+        "lakestream_kafka_connections",
+        "lakestream_kafka_request_bytes",
+    };
+    for (const auto& host : world.hosts) {
+        for (const metrics::Entry& entry : host->life().metrics.entries()) {
+            if (entry.kind != metrics::Entry::Kind::gauge || !empty_at_rest.contains(entry.name)) {
+                continue;
+            }
+            const auto value = static_cast<const metrics::Gauge*>(entry.metric)->value();
+            if (value != 0) {
+                world.violated(
+                    "INV-BOUNDED",
+                    fmt::format("{}: {} is {} at rest", host->name(), entry.name, value)
+                );
+            }
+        }
+    }
+}
+
+}  // namespace lakestream::sim

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audit: what must hold of the whole when all is quiet again.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/clients.h"
+
+namespace lakestream::sim {
+
+/// Reads every partition to its end from every node, and compares.
+class Auditor final : public Client {
+  public:
+    using Client::Client;
+    void start() override { scope_.spawn(run()); }
+    std::string status() const override { return doing_; }
+
+    /// After `done`: what was read, against what clients were told.
+    void judge() const;
+
+  private:
+    using Listing = std::vector<Seen>;  // no voids
+
+    rt::Task<void> run();
+    rt::Task<Listing> read(Host& host, Partition partition);
+    rt::Task<Result<Offset>> load_end(Host& host, Partition partition);
+
+    void judge_acknowledged(const Partition& partition, const Listing& listing) const;
+    void judge_lanes(const Partition& partition, const Listing& listing) const;
+    void judge_queries(const Partition& partition, const Listing& listing) const;
+
+    std::map<Partition, Listing> read_;
+    std::string doing_;
+};
+
+/// The index itself: every record's object is there, and every fold snapshot is what folding the
+/// records before it gives (INV-ACK-DURABLE, INV-PREFIX).
+void audit_index(World& world);
+
+/// Nodes at rest hold no memory of requests (INV-BOUNDED).
+void audit_memory(World& world);
+
+}  // namespace lakestream::sim

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// How each planted bug breaks its promise.
+#include "sim/planted.h"
+
+#include <utility>
+
+#include "index/key.h"
+#include "log/fold.h"
+
+namespace lakestream::sim {
+
+namespace {
+
+template <class Recent>
+void forget_durable(Recent& recent, MonoTime now, auto when) {
+    while (!recent.empty() && when(recent.front()) + not_yet_durable < now) {
+        recent.pop_front();
+    }
+}
+
+}  // namespace
+
+std::vector<PlantedName> planted_bugs() {
+    return {
+        {Planted::object_lost_at_crash, "object-lost-at-crash", "crash", 10},
+        {Planted::index_lost_at_crash, "index-lost-at-crash", "crash", 10},
+        {Planted::writer_renumbered, "writer-renumbered", "stores", 10},
+    };
+}
+
+rt::Task<Status> LossyObjects::put(std::string name, Slices body, objstore::IfExists if_exists) {
+    const Status stored = co_await inner_.put(name, std::move(body), if_exists);
+    if (planted_ == Planted::object_lost_at_crash && stored.ok()) {
+        recent_.emplace_back(clock_.mono_now(), std::move(name));
+    }
+    co_return stored;
+}
+
+void LossyObjects::crash() {
+    forget_durable(recent_, clock_.mono_now(), [](const auto& each) { return each.first; });
+    for (const auto& [when, name] : recent_) {
+        static_cast<void>(bucket_.remove(name));
+    }
+    recent_.clear();
+}
+
+rt::Future<Result<meta::ShardBatchDone>> LossyMetadata::write(
+    meta::ShardId shard, meta::ShardBatch batch
+) {
+    if (planted_ == Planted::writer_renumbered) {
+        renumber(batch);
+    }
+    if (planted_ != Planted::index_lost_at_crash) {
+        return inner_.write(shard, std::move(batch));
+    }
+    auto done = service_.write(shard, std::move(batch));
+    if (done.ok()) {
+        Answered answered{.when = executor_.now(), .shard = shard, .keys = {}};
+        for (const auto& put : done->puts) {
+            if (put.ok() && index::parse_key(put->key).ok()) {
+                answered.keys.push_back(put->key);
+            }
+        }
+        recent_.push_back(std::move(answered));
+    }
+    return rt::Future<Result<meta::ShardBatchDone>>::ready(std::move(done));
+}
+
+void LossyMetadata::renumber(meta::ShardBatch& batch) {
+    for (meta::Put& put : batch.puts) {
+        auto stamp = log::WriterStamp::parse(put.identity.value_or(""));
+        if (stamp.has_value()) {
+            stamp->number = numbers_[stamp->writer]++;
+            put.identity = stamp->to_identity();
+        }
+    }
+}
+
+void LossyMetadata::crash() {
+    forget_durable(recent_, executor_.now(), [](const auto& each) { return each.when; });
+    for (const Answered& answered : recent_) {
+        meta::ShardBatch undo;
+        for (const std::string& key : answered.keys) {
+            undo.deletes.push_back({.key = key, .expect = {}});
+        }
+        static_cast<void>(service_.write(answered.shard, std::move(undo)).ok());
+    }
+    recent_.clear();
+}
+
+}  // namespace lakestream::sim

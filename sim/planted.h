@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planted bugs: stores that break a promise. A simulation that does not find them is decoration.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meta/memory_store.h"
+#include "objstore/memory_store.h"
+#include "rt/executor.h"
+
+namespace lakestream::sim {
+
+enum class Planted : std::uint8_t {
+    none,
+    object_lost_at_crash,  // a put is answered before it is durable
+    index_lost_at_crash,   // a metadata write is answered before it is durable
+    writer_renumbered,     // a resent index record gets another writer number: V1 cannot see it
+};
+
+struct PlantedName {
+    Planted bug;
+    std::string_view name;
+    std::string_view scenario;  // in which it is looked for
+    std::uint64_t seeds = 0;    // within which it must be found
+};
+std::vector<PlantedName> planted_bugs();
+
+/// What was answered so recently that a crash of its writer undoes it.
+inline constexpr auto not_yet_durable = std::chrono::milliseconds(20);
+
+/// A node's way to the bucket; `crash` loses what it answered last.
+class LossyObjects final : public objstore::ObjectStore {
+  public:
+    LossyObjects(objstore::MemoryBucket& bucket, const rt::Clock& clock, Planted planted)
+        : bucket_(bucket), inner_(bucket), clock_(clock), planted_(planted) {}
+
+    rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override;
+    rt::Task<Result<Bytes>> get(std::string name, std::optional<objstore::ByteRange> range)
+        override {
+        co_return co_await inner_.get(std::move(name), range);
+    }
+    rt::Task<Result<objstore::ObjectInfo>> head(std::string name) override {
+        co_return co_await inner_.head(std::move(name));
+    }
+    rt::Task<Result<objstore::ListPage>> list(
+        std::string prefix, std::string after, std::uint32_t limit
+    ) override {
+        co_return co_await inner_.list(std::move(prefix), std::move(after), limit);
+    }
+    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override {
+        co_return co_await inner_.remove(std::move(names));
+    }
+
+    void crash();
+
+  private:
+    objstore::MemoryBucket& bucket_;
+    objstore::MemoryStore inner_;
+    const rt::Clock& clock_;
+    Planted planted_;
+    std::deque<std::pair<MonoTime, std::string>> recent_;
+};
+
+/// A node's way to the metadata service.
+class LossyMetadata final : public meta::MetadataStore {
+  public:
+    LossyMetadata(meta::MemoryMetadata& service, rt::Executor& executor, Planted planted)
+        : service_(service), inner_(service, executor), executor_(executor), planted_(planted) {}
+
+    meta::KeyOrder key_order() const override { return inner_.key_order(); }
+    meta::ShardId shard_of(std::string_view key) const override { return inner_.shard_of(key); }
+    std::vector<meta::ShardId> shards() const override { return inner_.shards(); }
+    rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
+        override;
+    rt::Future<Result<meta::Record>> get(meta::Get request) override {
+        return inner_.get(std::move(request));
+    }
+    std::unique_ptr<meta::Scan> scan(meta::Range range) override {
+        return inner_.scan(std::move(range));
+    }
+    rt::Future<Result<std::vector<std::string>>> list(meta::Range range) override {
+        return inner_.list(std::move(range));
+    }
+    rt::Future<Result<meta::SessionId>> open_session(
+        Duration timeout, std::string identity, std::move_only_function<void()> on_lost
+    ) override {
+        return inner_.open_session(timeout, std::move(identity), std::move(on_lost));
+    }
+    rt::Future<Status> close_session(meta::SessionId session) override {
+        return inner_.close_session(session);
+    }
+    rt::Future<Result<std::unique_ptr<meta::Subscription>>> subscribe(
+        rt::Executor& executor, meta::SubscribeHandler handler
+    ) override {
+        return inner_.subscribe(executor, std::move(handler));
+    }
+
+    void crash();
+
+  private:
+    struct Answered {
+        MonoTime when;
+        meta::ShardId shard;
+        std::vector<std::string> keys;
+    };
+
+    void renumber(meta::ShardBatch& batch);
+
+    meta::MemoryMetadata& service_;
+    meta::MemoryStore inner_;
+    rt::Executor& executor_;
+    Planted planted_;
+    std::deque<Answered> recent_;
+    std::map<std::uint64_t, std::uint64_t> numbers_;  // by writer
+};
+
+}  // namespace lakestream::sim

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// World: one seeded loop with the services that survive crashes, the wires, and the hosts whose
+// nodes come and go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meta/memory_store.h"
+#include "meta/testing/faulty_metadata.h"
+#include "net/sim/network.h"
+#include "objstore/memory_store.h"
+#include "objstore/testing/faulty_store.h"
+#include "rt/sim/loop.h"
+#include "server/node.h"
+#include "sim/knobs.h"
+#include "sim/planted.h"
+
+namespace lakestream::sim {
+
+class World;
+
+/// A broken invariant, by the name that ARCHITECTURE.md gives it.
+struct Finding {
+    std::string invariant;
+    std::string what;
+};
+
+/// One run of a node's process. What it held at a crash stays as it was: nobody looks at it again,
+/// and nobody frees it.
+struct Life {
+    Life(World& world, std::size_t shards, const rt::Clock& clock);
+
+    std::vector<std::unique_ptr<rt::SimExecutor>> executors;
+    LossyMetadata service;
+    meta::testing::FaultyMetadata metadata;
+    metrics::Registry metrics;
+    std::unique_ptr<server::Node> node;
+    std::uint64_t number = 0;  // unique in the world
+
+    rt::SimExecutor& home() { return *executors.front(); }
+};
+
+/// A machine: its name, clock, disk and network cable. At most one process lives on it.
+class Host {
+  public:
+    Host(World& world, std::size_t number);
+    Host(const Host&) = delete;
+    Host& operator=(const Host&) = delete;
+
+    const std::string& name() const { return name_; }
+    net::Address address() const { return {name_, 9092}; }
+    bool up() const { return state_ != State::down; }
+    bool serving() const { return state_ == State::serving; }
+    /// The living process. Precondition: `up`.
+    Life& life() { return *life_; }
+
+    /// Start a process, again and again until it serves. Nothing happens when one lives.
+    void start();
+    void start_after(Duration delay);
+    /// SIGKILL.
+    void crash();
+    /// SIGTERM, SIGKILL after `patience` and a bit.
+    void stop(Duration patience);
+    void pause(Duration time);
+    void set_cut_off(bool cut_off);
+    void set_storm(bool storm);
+    void set_full(bool full);
+    void set_wall_error(std::chrono::milliseconds error) { clock_.set_wall_error(error); }
+    /// No more faults; whatever is down comes up.
+    void heal();
+
+  private:
+    enum class State : std::uint8_t { down, starting, serving, stopping };
+
+    server::NodeSettings settings() const;
+    rt::Task<bool> boot(Life& life);
+    rt::Task<bool> halt(Life& life, Duration patience);
+    void gone();
+
+    World& world_;
+    const std::string name_;
+    const std::size_t number_;
+    rt::SimClock clock_;
+    net::SimNetwork network_;
+    LossyObjects bucket_;
+    objstore::FaultyStore mild_;
+    objstore::FaultyStore storm_;
+    objstore::FaultyStore full_;
+    State state_ = State::down;
+    bool storming_ = false;
+    bool healed_ = false;
+    std::unique_ptr<Life> life_;
+};
+
+/// Lives to the end of the run and is never taken apart: crashed nodes stand in it.
+class World {
+  public:
+    World(const Knobs& settings, Planted bug);
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    /// One step, with a crash behind it when it is time for one. False when nothing is left to do.
+    bool step();
+    /// The first finding counts; the run ends with it.
+    void violated(std::string_view invariant, std::string what);
+    /// An executor for a client or an observer.
+    rt::SimExecutor& make_actor();
+    Host& random_host(rt::Rng& rng) { return *hosts[rng.below(hosts.size())]; }
+    void heal();
+
+    const Knobs knobs;
+    const Planted planted;
+    rt::SimLoop loop;
+    rt::SimClock clock;       // of the services
+    rt::SimExecutor outside;  // services and wires: no crash stops it
+    net::SimWires wires;
+    objstore::MemoryBucket bucket;
+    meta::MemoryMetadata metadata;
+    std::vector<std::unique_ptr<Host>> hosts;
+    std::vector<std::unique_ptr<Life>> graves;
+    std::optional<Finding> finding;
+    bool chaos = true;
+    std::uint64_t crashes = 0;
+    std::uint64_t lives = 0;
+
+  private:
+    void draw_next_crash();
+
+    std::vector<std::unique_ptr<rt::SimExecutor>> actors_;
+    std::uint64_t crash_at_ = 0;  // step
+};
+
+}  // namespace lakestream::sim
