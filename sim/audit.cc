@@ -258,7 +258,9 @@ void audit_log(
 void audit_index(World& world) {
     const Index index = load_index(world);
     for (const auto& [log, records] : index.records) {
-        if (world.metadata.get({.key = index::fence_key(log)}).ok()) {
+        if (world.metadata
+                .get({.key = index::fence_key(log), .partition_key = std::to_string(log.v)})
+                .ok()) {
             continue;  // what is written to a dead log is garbage
         }
         std::optional<log::FoldState> snapshot;

@@ -96,8 +96,8 @@ kafka::ServerOptions draw_kafka(Rng& rng) {
     kafka.connection.requests_in_flight_max = pick<std::uint32_t>(rng, {1, 5, 128});
     kafka.connection.bytes_in_flight_max = pick<std::uint64_t>(rng, {4 << 10, 128 << 20});
     kafka.connection.idle_max = pick<Duration>(rng, {3s, 600s});
-    kafka.shard.request_bytes = pick<std::uint64_t>(rng, {4 << 10, 1 << 20, 256 << 20});
-    kafka.shard.response_bytes = pick<std::uint64_t>(rng, {4 << 10, 256 << 20});
+    kafka.shard.request_bytes = pick<std::uint64_t>(rng, {1 << 20, 256 << 20});
+    kafka.shard.response_bytes = pick<std::uint64_t>(rng, {1 << 20, 256 << 20});
     kafka.shard.fetch_bytes_floor = pick<std::uint64_t>(rng, {1 << 10, 256 << 10});
     kafka.shard.fetch_sessions_max = pick<std::size_t>(rng, {0, 2, 1000});
     kafka.shard.fetch_session_partitions_max = pick<std::size_t>(rng, {3, 200'000});

@@ -55,17 +55,18 @@ class Run {
   private:
     bool over() const { return world_.finding.has_value(); }
 
-    /// Step until `done`; it is a finding when that takes too long.
+    /// Step until `done`; it is a finding when the client's status stays the same for too long.
     template <class Done>
     void run_until(Done done, Duration patience, std::string_view what, Client* client) {
-        const MonoTime end = world_.loop.now() + patience;
+        MonoTime end = world_.loop.now() + patience;
+        std::string status;
         while (!over() && !done()) {
-            if (world_.loop.now() > end || world_.loop.steps() > steps_max || !world_.step()) {
-                world_.violated(
-                    "LIVENESS",
-                    fmt::format("{}: {}", what, client != nullptr ? client->status() : "")
-                );
-                return;
+            const bool late = world_.loop.now() > end;
+            if (late && client != nullptr && client->status() != status) {
+                status = client->status();
+                end = world_.loop.now() + patience;
+            } else if (late || world_.loop.steps() > steps_max || !world_.step()) {
+                world_.violated("LIVENESS", fmt::format("{}: {}", what, status));
             }
         }
     }

@@ -11,6 +11,9 @@ namespace lakestream::sim {
 
 namespace {
 
+/// A store may take as long to answer what is under way when a stop's patience ends.
+constexpr auto stop_delay_max = std::chrono::minutes(2);
+
 objstore::FaultOptions full_disk() {
     objstore::FaultOptions options{.latency_min = 0ms, .latency_max = 0ms};
     objstore::FaultRule rule;
@@ -152,17 +155,26 @@ void Host::stop(Duration patience) {
     }
     state_ = State::stopping;
     static_cast<void>(rt::submit(life_->home(), halt(*life_, patience)));
-    const std::uint64_t number = life_->number;
-    world_.outside.call_at(world_.outside.now() + patience + 10s, [this, number] {
-        if (world_.chaos && life_ != nullptr && life_->number == number) {
-            crash();
-            start_after(100ms);
-        }
-    });
+    world_.outside.call_at(
+        world_.outside.now() + patience + stop_delay_max,
+        [this, number = life_->number] { judge_stop(number); }
+    );
+}
+
+void Host::judge_stop(std::uint64_t number) {
+    if (life_ == nullptr || life_->number != number) {
+        return;
+    }
+    if (paused_until_ + stop_delay_max < world_.loop.now()) {
+        world_.violated("LIVENESS", fmt::format("{} was told to stop and does not", name_));
+    }
+    crash();
+    start_after(100ms);
 }
 
 void Host::pause(Duration time) {
     if (life_ != nullptr) {
+        paused_until_ = std::max(paused_until_, world_.loop.now() + time);
         for (const auto& executor : life_->executors) {
             executor->pause(world_.loop.now() + time);
         }

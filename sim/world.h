@@ -64,7 +64,7 @@ class Host {
     void start_after(Duration delay);
     /// SIGKILL.
     void crash();
-    /// SIGTERM, SIGKILL after `patience` and a bit.
+    /// SIGTERM. It is a finding when the node still lives long after `patience`.
     void stop(Duration patience);
     void pause(Duration time);
     void set_cut_off(bool cut_off);
@@ -81,6 +81,7 @@ class Host {
     rt::Task<bool> boot(Life& life);
     rt::Task<bool> halt(Life& life, Duration patience);
     void gone();
+    void judge_stop(std::uint64_t life);
 
     World& world_;
     const std::string name_;
@@ -94,6 +95,7 @@ class Host {
     State state_ = State::down;
     bool storming_ = false;
     bool healed_ = false;
+    MonoTime paused_until_{};
     std::unique_ptr<Life> life_;
 };
 

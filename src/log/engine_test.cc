@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "index/key.h"
 #include "log/testing/cluster.h"
 
 namespace lakestream::log {
@@ -187,6 +188,35 @@ TEST(Engine, a_fenced_log_takes_nothing) {
         cluster.run(node.home(), append(*node.engine, entry(log_a, "y"))).is(ErrorCode::fenced)
     );
     EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_b, "y"))).ok());
+}
+
+/// What another node's catalog does to a log when its stream is dropped.
+void delete_log(TestCluster& cluster, LogId log) {
+    const std::string partition = std::to_string(log.v);
+    meta::ShardBatch batch;
+    batch.puts.push_back(
+        {.key = index::fence_key(log), .value = Bytes::copy("1"), .partition_key = partition}
+    );
+    batch.ranges.push_back({.begin = index::bound_first(log), .end = index::bound_last(log)});
+    ASSERT_TRUE(cluster.metadata.write(cluster.metadata.shard_of(partition), std::move(batch)).ok()
+    );
+}
+
+TEST(Engine, a_log_deleted_by_another_node_fails_its_appends_and_holds_up_nothing) {
+    TestCluster cluster(7);
+    auto& node = cluster.add_node();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "x", 5))).ok());
+    }
+    delete_log(cluster, log_a);
+    for (int i = 0; i < 3; ++i) {  // in the index, what is written now begins at 0 again
+        EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "late", 5)))
+                        .is(ErrorCode::fenced));
+        EXPECT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_b, "y"))).ok());
+    }
+    const MonoTime begin = cluster.loop.now();
+    cluster.stop(node);
+    EXPECT_LT(cluster.loop.now() - begin, 1s);
 }
 
 TEST(Engine, waiting_ends_with_an_append_or_at_the_deadline) {

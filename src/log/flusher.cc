@@ -70,6 +70,14 @@ rt::Task<void> Flusher::seal_once() {
     auto slot = co_await slots_.acquire(1);
     std::vector<SectionPtr> sections = co_await gather();
     drop_aged(sections);
+    if (scope_.stopping()) {
+        for (const SectionPtr& section : sections) {
+            section->fail(
+                cancelled("stopped before the entries of log {} were stored", section->log)
+            );
+        }
+        co_return;
+    }
     if (sections.empty()) {
         co_return;
     }
@@ -396,6 +404,9 @@ rt::Task<void> Flusher::close(Deadline deadline) {
     scope_.stop().request();
     work_.notify_all();
     progress_.notify_all();
+    for (Shard* shard : seams_.shards) {
+        shard->executor().post([shard] { shard->stop_waiting(); });
+    }
     co_await scope_.close();
 }
 

@@ -128,7 +128,7 @@ rt::Task<Status> NodeEngine::start() {
         subscription_ = LKS_CO_TRY(co_await seams_.metadata.subscribe(
             *seams_.executors.front(),
             {.changed = [this](const meta::ChangeBatch& batch) { note_changes(batch); },
-             .gap = [](meta::ShardId) {}}
+             .gap = [this](meta::ShardId) { note_gap(); }}
         ));
     }
     co_return Status();
@@ -321,6 +321,12 @@ void NodeEngine::note_changes(const meta::ChangeBatch& batch) {
                 shard->changed(log, end);
             });
         }
+    }
+}
+
+void NodeEngine::note_gap() {
+    for (const auto& shard : shards_) {
+        shard->executor().post([shard = shard.get()] { shard->changes_lost(); });
     }
 }
 

@@ -66,6 +66,7 @@ class NodeEngine final : public Engine, public CompactionView {
     void register_metrics();
     rt::Task<void> watch_deadlines();
     void note_changes(const meta::ChangeBatch& batch);
+    void note_gap();
 
     const EngineSettings settings_;
     Seams seams_;

@@ -43,6 +43,10 @@ void Shard::append(
             );
             continue;
         }
+        if (scope_.stopping()) {
+            call->complete(slot, cancelled("stopping"));
+            continue;
+        }
         Log& target = log(request.log);
         const WallTime arrived = request.arrived.value_or(wall);
         PendingEntry entry{
@@ -157,20 +161,11 @@ rt::Task<std::vector<SettleOutcome>> Shard::settle(std::vector<PutAnswer> answer
 
 rt::Task<SettleOutcome> Shard::settle_one(Log& log, PutAnswer answer) {
     SectionPtr section = std::move(answer.section);
-    if (!answer.put.has_value()) {
-        // Writer numbers say what happened: fold to the tail and look.
-        while (true) {
-            const Status scanned = co_await scan_to(log, std::nullopt);
-            if (scanned.ok()) {
-                break;
-            }
-            log::warn("log", "settle_waits log={} error={}", log.id, scanned.error());
-            if (co_await scope_.stop().sleep_until(seams_.executor.now() + settings_.backoff_max)) {
-                section->fail(
-                    outcome_unknown("stopped before the append of log {} was settled", log.id)
-                );
-                co_return SettleOutcome{};
-            }
+    const bool put_done = answer.put.has_value();
+    if (!put_done) {
+        if (Status scanned = co_await scan_for_verdict(log); !scanned.ok()) {
+            section->fail(std::move(scanned).error());
+            co_return SettleOutcome{};
         }
     } else if (!answer.put->ok()) {
         section->fail(std::move(answer.put->error()).with_context("index put"));
@@ -199,6 +194,13 @@ rt::Task<SettleOutcome> Shard::settle_one(Log& log, PutAnswer answer) {
         // It landed and its verdicts are gone: a snapshot of another node took us past it.
         section->fail(outcome_unknown("log {}: the verdict at offset {} was missed", log.id, *start)
         );
+        co_return outcome;
+    }
+    if (put_done && section->writer->writer == log.our_writer) {
+        // It landed where this node has folded something else.
+        Error missed =
+            corrupt("log {}: the index has lost records before {}", log.id, log.fold.end);
+        section->fail(co_await find_cause(log, std::move(missed)));
         co_return outcome;
     }
     const auto known = log.fold.writers.find(section->writer->writer);
@@ -235,7 +237,9 @@ void Shard::fold_own(Log& log, Section& section, const meta::PutDone& done) {
         offset = offset + request.records;
     }
     ++log.folded_since_saved;
-    log.unclaimed[section.writer->number] = std::move(verdicts);
+    if (verdicts.front().verdict != Verdict::resent) {  // else the verdicts of the first are there
+        log.unclaimed[section.writer->number] = std::move(verdicts);
+    }
     grew(log);
 }
 
@@ -249,6 +253,23 @@ std::optional<std::vector<EntryVerdict>> Shard::claim(Log& log, const Section& s
     auto verdicts = std::move(found->second);
     log.unclaimed.erase(found);
     return verdicts;
+}
+
+/// Writer numbers say what happened: fold to the tail and look.
+rt::Task<Status> Shard::scan_for_verdict(Log& log) {
+    while (true) {
+        Status scanned = co_await scan_to(log, std::nullopt);
+        if (scanned.ok()) {
+            co_return scanned;
+        }
+        if (scanned.is(ErrorCode::corrupt)) {
+            co_return co_await find_cause(log, std::move(scanned).error());
+        }
+        log::warn("log", "settle_waits log={} error={}", log.id, scanned.error());
+        if (co_await scope_.stop().sleep_until(seams_.executor.now() + settings_.backoff_max)) {
+            co_return outcome_unknown("stopped before the append of log {} was settled", log.id);
+        }
+    }
 }
 
 SettleOutcome Shard::finish(
@@ -346,7 +367,7 @@ void Shard::grew(Log& log) {
             waiter->fire(true);
         }
     }
-    if (log.folded_since_saved >= settings_.snapshot_records && !log.saving) {
+    if (log.folded_since_saved >= settings_.snapshot_records && !log.saving && !scope_.stopping()) {
         log.saving = true;
         scope_.spawn(save_in_background(log));
     }
@@ -360,6 +381,7 @@ void Shard::watch(LogPosition position, const std::shared_ptr<AppendWaiter>& wai
     }
     std::erase_if(target.waiters, [](const auto& waiting) { return waiting.expired(); });
     target.waiters.push_back(waiter);
+    start_catch_up(target);
 }
 
 rt::Task<void> Shard::fence(LogId id) {

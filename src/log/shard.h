@@ -111,7 +111,11 @@ class Shard {
     rt::Task<Result<Offset>> checkpoint(LogId log);
     /// Another node wrote an index record that ends at `end`.
     void changed(LogId log, Offset end);
+    /// Changes of any log were lost: look before anybody waits for the next.
+    void changes_lost();
 
+    /// Settle nothing more that the metadata store does not answer for at once.
+    void stop_waiting() { scope_.stop().request(); }
     /// Save the fold state of every log that has moved; stop background work.
     rt::Task<void> close();
     void abandon() { scope_.abandon(); }
@@ -141,6 +145,8 @@ class Shard {
         std::size_t folded_since_saved = 0;  // index records
         bool saving = false;
         bool catching_up = false;
+        Offset announced;                   // the largest end that a change of another node told
+        bool changes_lost = false;          // there may be more than was announced
         std::deque<TailEntry> tail;         // joins fold.end; may be empty
         std::vector<PendingEntry> waiting;  // for the log to be loaded
         std::vector<std::weak_ptr<AppendWaiter>> waiters;
@@ -168,10 +174,14 @@ class Shard {
     /// Fold everything up to `end` (none: up to what the store has now). Holds `folding`.
     rt::Task<Status> scan_to(Log& log, std::optional<Offset> end);
     rt::Task<Status> refresh(Log& log);
+    rt::Task<Status> refresh_to(Log& log, Offset from);
     rt::Task<Status> scan_joined(Log& log, std::optional<Offset> end);
     Status fold_scanned(Log& log, const meta::Record& record);
     rt::Task<Result<bool>> rejoin(Log& log);
     rt::Task<SettleOutcome> settle_one(Log& log, PutAnswer answer);
+    rt::Task<Status> scan_for_verdict(Log& log);
+    /// The index is not what this node has folded: the log was deleted, or is damaged.
+    rt::Task<Error> find_cause(Log& log, Error error);
     SettleOutcome finish(Log& log, SectionPtr section, const std::vector<EntryVerdict>& verdicts);
     std::optional<std::vector<EntryVerdict>> claim(Log& log, const Section& section);
     void fold_own(Log& log, Section& section, const meta::PutDone& done);
@@ -193,6 +203,8 @@ class Shard {
         LogId log, std::string key, index::IndexRecord record
     );
     ReadBatch read_tail(const Log& log, const ReadRequest& request) const;
+    bool behind(const Log& log) const { return log.changes_lost || log.fold.end < log.announced; }
+    void start_catch_up(Log& log);
     rt::Task<void> catch_up(Log& log);
 
     const std::size_t number_;

@@ -156,22 +156,76 @@ rt::Task<Status> Shard::refresh(Log& log) {
     co_return co_await scan_to(log, std::nullopt);
 }
 
+/// Fold up to where a client says it has been: it may come from a node that folded further. An
+/// offset that is out of range makes consumers jump, so a stale leader's answer is asked for again.
+rt::Task<Status> Shard::refresh_to(Log& log, Offset from) {
+    const Deadline deadline = seams_.executor.now() + settings_.damage_patience;
+    Duration backoff = settings_.backoff_min;
+    while (from > log.fold.end) {
+        LKS_CO_TRY(co_await refresh(log));
+        if (from <= log.fold.end || log.fenced || seams_.executor.now() >= deadline ||
+            co_await scope_.stop().sleep_until(seams_.executor.now() + backoff)) {
+            break;
+        }
+        backoff = std::min(backoff * 2, settings_.backoff_max);
+    }
+    co_return Status();
+}
+
 void Shard::changed(LogId id, Offset end) {
     Log& target = log(id);
-    if (target.state == LoadState::loaded && target.fold.end < end && !target.catching_up) {
-        target.catching_up = true;
-        scope_.spawn(catch_up(target));
-    } else if (target.state == LoadState::absent && !target.waiters.empty()) {
+    target.announced = std::max(target.announced, end);
+    if (target.state == LoadState::absent && !target.waiters.empty()) {
         grew(target);  // whoever waits reads, and reading loads
+    }
+    start_catch_up(target);
+}
+
+void Shard::changes_lost() {
+    for (const auto& [id, log] : logs_) {  // any order: each looks for itself
+        log->changes_lost = true;
+        if (!log->waiters.empty()) {
+            start_catch_up(*log);
+        }
+    }
+}
+
+void Shard::start_catch_up(Log& log) {
+    const bool useful = log.state == LoadState::loaded && !log.fenced && behind(log);
+    if (useful && !log.catching_up && !scope_.stopping()) {
+        log.catching_up = true;
+        scope_.spawn(catch_up(log));
     }
 }
 
 rt::Task<void> Shard::catch_up(Log& log) {
-    const Status done = co_await refresh(log);
-    log.catching_up = false;
-    if (!done.ok()) {
-        log::warn("log", "catch_up_failed log={} error={}", log.id, done.error());
+    // A deleted log never gets there, so it is not tried for ever; reading tries again.
+    constexpr int attempts_max = 10;
+    Duration backoff = settings_.backoff_min;
+    for (int i = 0; i < attempts_max && behind(log) && !log.fenced; ++i) {
+        log.changes_lost = false;
+        const Status done = co_await refresh(log);
+        if (!done.ok()) {
+            log.changes_lost = true;
+            log::warn("log", "catch_up_failed log={} error={}", log.id, done.error());
+        }
+        if (behind(log) && co_await scope_.stop().sleep_until(seams_.executor.now() + backoff)) {
+            break;
+        }
+        backoff = std::min(backoff * 2, settings_.backoff_max);
     }
+    log.catching_up = false;
+}
+
+rt::Task<Error> Shard::find_cause(Log& log, Error error) {
+    const auto fence =
+        co_await find_record(seams_.metadata, index::fence_key(log.id), partition_key(log.id));
+    if (fence.ok() && fence->has_value()) {
+        log.fenced = true;
+        grew(log);
+        co_return fenced("log {} is deleted", log.id);
+    }
+    co_return error;
 }
 
 rt::Task<Result<LogBounds>> Shard::bounds(LogId id) {
@@ -190,10 +244,7 @@ rt::Task<Result<LogBounds>> Shard::bounds(LogId id) {
 rt::Task<Result<ReadBatch>> Shard::read(ReadRequest request) {
     Log& target = log(request.log);
     LKS_CO_TRY(co_await ensure_loaded(target));
-    if (request.from > target.fold.end) {
-        // The client may come from a node that folded further.
-        LKS_CO_TRY(co_await refresh(target));
-    }
+    LKS_CO_TRY(co_await refresh_to(target, request.from));
     if (target.fenced) {
         co_return not_found("log {} is deleted", request.log);
     }

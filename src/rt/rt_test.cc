@@ -210,6 +210,22 @@ TEST(SimLoop, same_seed_same_trace) {
     EXPECT_NE(trace_of(7), trace_of(8));
 }
 
+TEST(SimLoop, a_timer_that_is_due_can_still_be_cancelled) {
+    for (std::uint64_t seed = 1; seed < 20; ++seed) {
+        SimTest sim(seed);
+        int fired = 0;
+        TimerId second = TimerId::none;
+        const MonoTime when = sim.loop.now() + 1s;
+        sim.executor.call_at(when, [&] {
+            ++fired;
+            sim.executor.cancel(second);
+        });
+        second = sim.executor.call_at(when, [&] { ++fired; });
+        sim.loop.run_for(2s);
+        EXPECT_EQ(fired, 1);
+    }
+}
+
 TEST(SimLoop, a_paused_executor_goes_on_later) {
     SimTest sim;
     int rounds = 0;

@@ -56,8 +56,20 @@ void SimOffloader::run(Work work) {
     executor_.call_at(executor_.now() + delay, std::move(work));
 }
 
-bool SimLoop::runnable(const SimExecutor& executor) const {
-    return !executor.dead_ && executor.paused_until_ <= now_ && !executor.ready_.empty();
+bool SimExecutor::runnable() const {
+    const MonoTime now = loop_.now();
+    return !dead_ && paused_until_ <= now &&
+           (!ready_.empty() || timers_.next().value_or(MonoTime::max()) <= now);
+}
+
+Work SimExecutor::take(Rng& seed) {
+    const bool due = timers_.next().value_or(MonoTime::max()) <= loop_.now();
+    if (ready_.empty() || (due && seed.chance(1, 2))) {
+        return std::move(*timers_.pop_due(loop_.now()));
+    }
+    Work work = std::move(ready_.front());
+    ready_.pop_front();
+    return work;
 }
 
 void SimLoop::note(std::uint64_t number) {
@@ -66,17 +78,6 @@ void SimLoop::note(std::uint64_t number) {
         trace_ = (trace_ ^ word) * 0x100000001b3;
     }
     ++steps_;
-}
-
-void SimLoop::move_due_timers() {
-    for (SimExecutor* executor : executors_) {
-        if (executor->dead_ || executor->paused_until_ > now_) {
-            continue;
-        }
-        while (auto work = executor->timers_.pop_due(now_)) {
-            executor->ready_.push_back(std::move(*work));
-        }
-    }
 }
 
 bool SimLoop::advance_clock(MonoTime limit) {
@@ -96,24 +97,21 @@ bool SimLoop::advance_clock(MonoTime limit) {
         return false;
     }
     now_ = std::max(now_, next);
-    move_due_timers();
     return true;
 }
 
 bool SimLoop::step() {
-    move_due_timers();
     std::size_t count = 0;
     for (const SimExecutor* executor : executors_) {
-        count += runnable(*executor) ? 1 : 0;
+        count += executor->runnable() ? 1 : 0;
     }
     if (count == 0) {
         return advance_clock(MonoTime::max());
     }
     std::size_t pick = rng_.below(count);
     for (SimExecutor* executor : executors_) {
-        if (runnable(*executor) && pick-- == 0) {
-            Work work = std::move(executor->ready_.front());
-            executor->ready_.pop_front();
+        if (executor->runnable() && pick-- == 0) {
+            Work work = executor->take(rng_);
             note(executor->number_);
             current_ = executor;
             work();
@@ -128,9 +126,8 @@ bool SimLoop::step() {
 void SimLoop::run_for(Duration time) {
     const MonoTime end = now_ + time;
     while (true) {
-        move_due_timers();
         const bool ready =
-            std::ranges::any_of(executors_, [this](const auto* e) { return runnable(*e); });
+            std::ranges::any_of(executors_, [](const auto* e) { return e->runnable(); });
         if (ready) {
             step();
         } else if (!advance_clock(end)) {

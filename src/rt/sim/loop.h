@@ -52,6 +52,11 @@ class SimExecutor final : public Executor {
 
   private:
     friend SimLoop;
+    bool runnable() const;
+    /// A timer that is due, or the next piece of work. A due timer stays where `cancel` finds it
+    /// until it runs. Precondition: runnable.
+    Work take(Rng& seed);
+
     SimLoop& loop_;
     const Clock& clock_;
     Rng rng_;
@@ -103,8 +108,6 @@ class SimLoop {
 
   private:
     friend SimExecutor;
-    bool runnable(const SimExecutor& executor) const;
-    void move_due_timers();
     bool advance_clock(MonoTime limit);
     void note(std::uint64_t number);
 

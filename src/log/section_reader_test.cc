@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a section reader makes of damage that passes and of damage that stays.
+#include "log/section_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "log/index_value.h"
+#include "objstore/memory_store.h"
+#include "rt/sim/testing.h"
+
+namespace lakestream::log {
+namespace {
+
+/// A bucket with one object, and a way to it that damages some answers.
+class Damaging final : public objstore::ObjectStore {
+  public:
+    explicit Damaging(objstore::MemoryBucket& bucket) : inner_(bucket) {}
+
+    rt::Task<Result<Bytes>> get(std::string name, std::optional<objstore::ByteRange> range)
+        override {
+        ++gets;
+        auto bytes = co_await inner_.get(std::move(name), range);
+        if (bytes.ok() && gets == damaged_get) {
+            std::vector<std::byte> copy(bytes->begin(), bytes->end());
+            copy.at(damaged_byte) ^= std::byte(0x40);
+            co_return Bytes::own(std::move(copy));
+        }
+        co_return bytes;
+    }
+    rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override {
+        co_return co_await inner_.put(std::move(name), std::move(body), if_exists);
+    }
+    rt::Task<Result<objstore::ObjectInfo>> head(std::string name) override {
+        co_return co_await inner_.head(std::move(name));
+    }
+    rt::Task<Result<objstore::ListPage>> list(
+        std::string prefix, std::string after, std::uint32_t limit
+    ) override {
+        co_return co_await inner_.list(std::move(prefix), std::move(after), limit);
+    }
+    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override {
+        co_return co_await inner_.remove(std::move(names));
+    }
+
+    int gets = 0;
+    int damaged_get = 0;  // the first is 1
+    std::size_t damaged_byte = 0;
+
+  private:
+    objstore::MemoryStore inner_;
+};
+
+constexpr LogId log_a(7);
+
+class SectionReaderTest : public testing::Test {
+  protected:
+    SectionReaderTest() {
+        Section section;
+        section.log = log_a;
+        for (const char* text : {"first entry", "second entry"}) {
+            section.entries.push_back(
+                {.request = {.log = log_a, .payload = Bytes::copy(text), .records = 1}}
+            );
+            section.records += 1;
+            section.bytes += section.entries.back().request.payload.size();
+        }
+        wal::ObjectBuilder builder;
+        for (const PendingEntry& entry : section.entries) {
+            builder.add(log_a, entry.request.payload, 1);
+        }
+        const wal::BuiltObject built = builder.finish();
+        section.location = "object";
+        record_ = to_index_record(section, built);
+        body_ = built.body.join();
+        store(body_);
+    }
+
+    void store(const Bytes& bytes) {
+        EXPECT_TRUE(bucket_.put("object", Slices(bytes), objstore::IfExists::overwrite).ok());
+    }
+
+    Result<SectionDataPtr> read() { return sim_.run(reader_.read(log_a, record_)); }
+
+    rt::SimTest sim_;
+    objstore::MemoryBucket bucket_{sim_.clock};
+    Damaging objects_{bucket_};
+    EngineSettings settings_;
+    SectionReader reader_{objects_, settings_, 1 << 20};
+    index::IndexRecord record_;
+    Bytes body_;
+};
+
+TEST_F(SectionReaderTest, passing_damage_anywhere_is_read_again) {
+    for (std::size_t at = 0; at < body_.size() - static_cast<std::size_t>(record_.entry_size_bytes);
+         ++at) {
+        SectionReader fresh(objects_, settings_, 1 << 20);
+        objects_.gets = 0;
+        objects_.damaged_get = 1;  // of the index block, which would be kept
+        objects_.damaged_byte = at;
+        const auto section = sim_.run(fresh.read(log_a, record_));
+        ASSERT_TRUE(section.ok()) << at << ": " << section.error().to_string();
+        EXPECT_EQ((*section)->entries.at(1).payload.view(), "second entry");
+    }
+}
+
+TEST_F(SectionReaderTest, an_object_that_is_too_short_is_damaged_and_never_out_of_range) {
+    store(body_.slice(0, body_.size() - 5));
+    EXPECT_TRUE(read().is(ErrorCode::corrupt));
+    store(body_.slice(0, 3));
+    EXPECT_TRUE(read().is(ErrorCode::corrupt));
+    store(body_);
+    EXPECT_TRUE(read().ok()) << "nothing of the damage is kept";
+    EXPECT_TRUE(bucket_.remove("object").ok());
+    EXPECT_TRUE(read().ok()) << "what was read well is";
+}
+
+}  // namespace
+}  // namespace lakestream::log
