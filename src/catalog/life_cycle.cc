@@ -4,10 +4,10 @@
 
 #include <utility>
 
+#include "base/uuid.h"
 #include "catalog/keys.h"
 #include "catalog/names.h"
 #include "catalog/retry.h"
-#include "catalog/uuid.h"
 
 namespace lakestream::catalog {
 
@@ -76,8 +76,8 @@ rt::Task<Result<LifeCycle::Claim>> LifeCycle::claim(StreamSpec spec, Owner mine)
 
 rt::Task<Result<VersionedStream>> LifeCycle::create(StreamSpec spec) {
     rt::Executor& executor = co_await rt::this_executor();
-    const Uuid incarnation = make_uuid(executor.rng());
-    const Owner mine{uuid_text(incarnation), uuid_text(make_uuid(executor.rng())), 1};
+    const Uuid incarnation = make_uuid(executor.rng().bytes16());
+    const Owner mine{uuid_text(incarnation), uuid_text(make_uuid(executor.rng().bytes16())), 1};
     Retry retry;
     while (true) {
         const Result<Claim> claimed = co_await claim(spec, mine);

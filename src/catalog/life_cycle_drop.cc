@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/uuid.h"
 #include "catalog/keys.h"
 #include "catalog/life_cycle.h"
 #include "catalog/names.h"
 #include "catalog/retry.h"
-#include "catalog/uuid.h"
 
 namespace lakestream::catalog {
 
@@ -86,7 +86,8 @@ rt::Task<Result<LifeCycle::Pass>> LifeCycle::drop_once(
     if (config->record.state == StreamState::active ||
         config->record.state == StreamState::provisioning) {
         rt::Executor& executor = co_await rt::this_executor();
-        config->record = aborting(std::move(config->record), uuid_text(make_uuid(executor.rng())));
+        config->record =
+            aborting(std::move(config->record), uuid_text(make_uuid(executor.rng().bytes16())));
         LKS_CO_TRY(co_await put_config(name, std::move(*config)));
     } else {
         LKS_CO_TRY(co_await advance(name, std::move(*config)));

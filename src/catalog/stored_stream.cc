@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/uuid.h"
 #include "catalog/keys.h"
 #include "catalog/names.h"
-#include "catalog/uuid.h"
 
 namespace lakestream::catalog {
 

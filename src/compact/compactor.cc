@@ -8,9 +8,9 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "base/uuid.h"
 #include "catalog/keys.h"
 #include "catalog/log_owner.h"
-#include "catalog/uuid.h"
 #include "index/key.h"
 
 namespace lakestream::compact {
@@ -337,7 +337,7 @@ rt::Task<Status> Compactor::commit_table(TableWork& table) {
 }
 
 std::string Compactor::new_uuid() {
-    return catalog::uuid_text(catalog::make_uuid(seams_.executor.rng()));
+    return uuid_text(make_uuid(seams_.executor.rng().bytes16()));
 }
 
 void Compactor::release(LogId log, const LogWork& work) {

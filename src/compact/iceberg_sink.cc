@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "catalog/uuid.h"
+#include "base/uuid.h"
 #include "compact/local_file.h"
 
 namespace lakestream::compact {
@@ -42,9 +42,7 @@ iceberg::FileTable IcebergSink::table_of(const catalog::StreamInfo& stream) cons
 }
 
 rt::Task<Result<TablePositions>> IcebergSink::open(catalog::StreamPtr stream) {
-    iceberg::Position start{
-        .table = {}, .stream = catalog::uuid_text(stream->incarnation), .next = {}
-    };
+    iceberg::Position start{.table = {}, .stream = uuid_text(stream->incarnation), .next = {}};
     for (const LogId log : stream->logs) {
         start.next.emplace(log, Offset(0));
     }
@@ -79,7 +77,7 @@ rt::Task<Result<TablePositions>> IcebergSink::append(
         {.ranges = std::move(ranges), .file = iceberg::to_table_file(file, name, sort_order)}
     };
     const iceberg::Source source{
-        .table = uuids_[stream->name], .stream = catalog::uuid_text(stream->incarnation)
+        .table = uuids_[stream->name], .stream = uuid_text(stream->incarnation)
     };
     auto committed = co_await table.append(source, prepared);
     if (committed.is(ErrorCode::outcome_unknown)) {

@@ -6,22 +6,11 @@
 
 #include <chrono>
 
+#include "base/uuid.h"
+
 namespace lakestream::wal {
 
 namespace {
-
-std::string to_uuid(std::array<std::byte, 16> bytes) {
-    bytes[6] = (bytes[6] & std::byte{0x0f}) | std::byte{0x40};  // version 4
-    bytes[8] = (bytes[8] & std::byte{0x3f}) | std::byte{0x80};  // RFC 9562 variant
-    std::string text;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) {
-            text += '-';
-        }
-        text += fmt::format("{:02x}", std::to_integer<unsigned>(bytes[i]));
-    }
-    return text;
-}
 
 /// `digits` decimal digits and a slash, removed from `rest`; none when they are not there.
 std::optional<int> take_number(std::string_view& rest, std::size_t digits) {
@@ -56,7 +45,7 @@ std::string make_object_name(WallTime date, std::array<std::byte, 16> random) {
         time.hours().count(),
         time.minutes().count(),
         time.seconds().count(),
-        to_uuid(random)
+        uuid_text(make_uuid(random))
     );
 }
 

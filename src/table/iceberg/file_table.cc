@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "base/uuid.h"
 
 namespace lakestream::table::iceberg {
 
@@ -57,19 +58,8 @@ std::string_view without_file_scheme(std::string_view location) {
     return location;
 }
 
-std::string uuid_text(std::array<std::byte, 16> bytes) {
-    bytes[6] = (bytes[6] & std::byte{0x0f}) | std::byte{0x40};
-    bytes[8] = (bytes[8] & std::byte{0x3f}) | std::byte{0x80};
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        out += i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
-        out += fmt::format("{:02x}", std::to_integer<unsigned>(bytes[i]));
-    }
-    return out;
-}
-
 CommitIds make_ids(rt::Rng& rng, const TableMetadata& metadata) {
-    CommitIds ids{.commit = uuid_text(rng.bytes16()), .sync = rng.bytes16()};
+    CommitIds ids{.commit = uuid_text(make_uuid(rng.bytes16())), .sync = rng.bytes16()};
     while (ids.snapshot == 0 || metadata.find_snapshot(ids.snapshot) != nullptr) {
         constexpr auto largest = std::numeric_limits<std::int64_t>::max();
         ids.snapshot = static_cast<std::int64_t>(rng.next() & largest);
@@ -372,7 +362,7 @@ rt::Task<Result<TableVersion>> FileTable::open_or_create(Position start) {
             co_return found;
         }
         rt::Executor& executor = co_await rt::this_executor();
-        start.table = uuid_text(executor.rng().bytes16());
+        start.table = uuid_text(make_uuid(executor.rng().bytes16()));
         NewTable table{
             .uuid = start.table,
             .location = options_.location,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UUIDs as the catalog's records write them: 8-4-4-4-12 hexadecimal digits.
+// UUIDs (RFC 9562) and their text, 8-4-4-4-12 hexadecimal digits.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,15 +11,13 @@
 #include <string>
 #include <string_view>
 
-#include "rt/rng.h"
-
-namespace lakestream::catalog {
+namespace lakestream {
 
 using Uuid = std::array<std::byte, 16>;
 
-/// A random one (version 4).
-inline Uuid make_uuid(rt::Rng& rng) {
-    Uuid uuid = rng.bytes16();
+/// One of version 4 from 16 random bytes.
+inline Uuid make_uuid(Uuid random) {
+    Uuid uuid = random;
     uuid[6] = (uuid[6] & std::byte{0x0f}) | std::byte{0x40};
     uuid[8] = (uuid[8] & std::byte{0x3f}) | std::byte{0x80};
     return uuid;
@@ -59,4 +57,4 @@ inline std::optional<Uuid> parse_uuid(std::string_view text) {
     return nibbles == 32 ? std::optional(uuid) : std::nullopt;
 }
 
-}  // namespace lakestream::catalog
+}  // namespace lakestream
