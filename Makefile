@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 5
 export FUZZ_SECONDS
 
-.PHONY: help run build test test-full soak tsan fuzz format tidy bootstrap dev fuzzers clean
+.PHONY: help run demo build test test-full soak tsan fuzz format tidy bootstrap dev fuzzers clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,6 +20,10 @@ build: bootstrap ## Build build/release/lakestream
 
 run: build ## Build, then start a broker with its data in ./lakestream-data
 	@exec build/release/lakestream dev
+
+demo: build ## Build, then write GitHub events, read them back, and ask about them in SQL
+	$(STAGE) "clients" python3 tests/interop/setup.py build/interop --python-only
+	$(STAGE) "demo" build/interop/venv/bin/python tools/demo/demo.py
 
 dev: bootstrap
 	$(STAGE) "configure dev" cmake --preset dev --log-level=WARNING

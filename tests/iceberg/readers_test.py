@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB and pyiceberg read tables that we made, by their path, and find exactly the rows.
 
-The Parquet files are pyarrow's, so that what is tested is our metadata. The readers live in a
-virtual environment of their own, made on the first run (requirements.txt).
+The Parquet files are pyarrow's, so that what is tested is our metadata. LKS_MAKE_TABLE is the
+program of make_table.cc.
 """
 
-import argparse
 import datetime
-import hashlib
 import json
 import os
 import struct
@@ -17,21 +15,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.table import StaticTable
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/demo"))
+from sql import connect
+
 FOLDER = "tables/default/orders"
-
-
-def ensure_venv(venv: Path) -> Path:
-    """The environment's Python, with the pinned readers."""
-    wanted = hashlib.sha256((HERE / "requirements.txt").read_bytes()).hexdigest()
-    stamp = venv / "requirements.sha256"
-    python = venv / "bin/python"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, "-r", HERE / "requirements.txt"], check=True)
-        stamp.write_text(wanted)
-    return python
 
 
 def make_rows():
@@ -51,8 +42,6 @@ def make_rows():
 
 
 def schema():
-    import pyarrow as pa
-
     def column(name, type_, field_id, nullable=False):
         return pa.field(name, type_, nullable, {"PARQUET:field_id": str(field_id)})
 
@@ -71,9 +60,6 @@ def schema():
 
 def write_file(root: Path, name: str, rows: list) -> dict:
     """Store the rows; what a manifest says about the file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = root / FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows, schema()), path, compression="zstd")
@@ -120,8 +106,6 @@ def check_equal(reader: str, found: list, wanted: list):
 
 
 def pyiceberg_table(root: Path):
-    from pyiceberg.table import StaticTable
-
     return StaticTable.from_metadata(str(root / FOLDER))
 
 
@@ -138,20 +122,8 @@ def with_pyiceberg(root: Path, wanted: list):
     assert table.scan(snapshot_id=table.refs()["lakestream"].snapshot_id).count() == len(wanted)
 
 
-def duckdb_connection():
-    import duckdb
-    from duckdb_extensions import import_extension
-
-    connection = duckdb.connect()
-    for extension in ("json", "parquet", "icu", "avro", "iceberg"):
-        import_extension(extension)
-        connection.execute("LOAD " + extension)
-    connection.execute("SET TimeZone='UTC'")
-    return connection
-
-
 def with_duckdb(root: Path, wanted: list):
-    connection = duckdb_connection()
+    connection = connect()
     folder = root / FOLDER
     hint = (folder / "metadata/version-hint.text").read_text()
     for path in (folder, folder / f"metadata/v{hint}.metadata.json"):
@@ -196,16 +168,7 @@ def check(program: str):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--make-table", required=True)
-    parser.add_argument("--venv", type=Path, required=True)
-    parser.add_argument("--inside", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.inside:
-        check(arguments.make_table)
-        return
-    python = ensure_venv(arguments.venv)
-    os.execv(python, [str(python), *sys.argv, "--inside"])
+    check(os.environ["LKS_MAKE_TABLE"])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the clients that Debian does not have: setup.py FOLDER. Quick when all is there."""
+"""Installs the clients that Debian does not have into FOLDER; quick when all is there.
 
+    setup.py FOLDER [--python-only]
+"""
+
+import argparse
 import hashlib
 import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Callable
 
 HERE = Path(__file__).parent
 PACKAGES = HERE / "requirements.txt"
@@ -15,12 +20,7 @@ JAVA = HERE / "RoundTrip.java"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
 
-def stamp() -> str:
-    inputs = (PACKAGES, POM, JAVA, Path(__file__))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in inputs)).hexdigest()
-
-
-def install(folder: Path) -> None:
+def install_python(folder: Path) -> None:
     venv.create(folder / "venv", with_pip=True, clear=True)
     subprocess.run(
         [
@@ -29,6 +29,9 @@ def install(folder: Path) -> None:
         ],
         check=True,
     )  # fmt: skip
+
+
+def install_java(folder: Path) -> None:
     jars = folder / "jars"
     subprocess.run(
         ["mvn", "-q", "-B", "-f", POM, PLUGIN, f"-DoutputDirectory={jars}"],
@@ -38,14 +41,25 @@ def install(folder: Path) -> None:
     subprocess.run(["javac", "-cp", f"{jars}/*", "-d", classes, JAVA], check=True)
 
 
+def ensure(folder: Path, name: str, install: Callable[[Path], None], *inputs: Path) -> None:
+    """Installs unless it was done with the same inputs."""
+    contents = b"".join(file.read_bytes() for file in (*inputs, Path(__file__)))
+    wanted = hashlib.sha256(contents).hexdigest()
+    stamp = folder / f"{name}.stamp"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        install(folder)
+        stamp.write_text(wanted)
+
+
 def main() -> int:
-    folder = Path(sys.argv[1])
-    done = folder / "stamp"
-    if done.exists() and done.read_text() == stamp():
-        return 0
-    folder.mkdir(parents=True, exist_ok=True)
-    install(folder)
-    done.write_text(stamp())
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--python-only", action="store_true")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    ensure(arguments.folder, "python", install_python, PACKAGES)
+    if not arguments.python_only:
+        ensure(arguments.folder, "java", install_java, POM, JAVA)
     return 0
 
 
