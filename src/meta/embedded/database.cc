@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -79,12 +80,31 @@ bool is_lock_conflict(const rocksdb::Status& status) {
     return status.IsIOError() && text.find("LOCK") != std::string::npos;
 }
 
-// Whether the folder holds a store; `corrupt` when it holds the files of one that cannot be opened,
-// for RocksDB would make a new store over them.
+// Until a store's first log is made, CURRENT names its first manifest; some log is there ever
+// after.
+bool is_without_log(
+    const std::string& folder, rocksdb::Env* env, std::span<const std::string> names
+) {
+    std::string head;
+    const auto is_log = [](const std::string& name) { return name.ends_with(".log"); };
+    return std::ranges::none_of(names, is_log) &&
+           rocksdb::ReadFileToString(env, folder + "/CURRENT", &head).ok() &&
+           !head.starts_with("MANIFEST-000001");
+}
+
+// Whether the folder holds a store; `corrupt` when it holds the files of one that is not whole, for
+// RocksDB would make a new store over them, or open an older state.
 Result<bool> holds_store(const std::string& folder, rocksdb::Env* env) {
     std::vector<std::string> names;
     static_cast<void>(env->GetChildren(folder, &names));
     if (std::ranges::find(names, "CURRENT") != names.end()) {
+        if (is_without_log(folder, env, names)) {
+            return corrupt(
+                "metadata folder {}: the store's log (NUMBER.log) is missing; nothing was changed, "
+                "restore the folder from a copy",
+                folder
+            );
+        }
         return true;
     }
     for (const std::string& name : names) {

@@ -180,6 +180,14 @@ TEST(EmbeddedStore, AMissingHeadIsNoReasonToStartAnew) {
     EXPECT_FALSE(folder.file(".log").empty());
 }
 
+TEST(EmbeddedStore, AMissingLogIsNoReasonToForget) {
+    Folder folder;
+    folder.fill(10);
+    std::filesystem::remove(folder.file(".log"));
+    EXPECT_THAT(folder.error(), HasSubstr("log (NUMBER.log) is missing"));
+    EXPECT_TRUE(folder.file(".log").empty());
+}
+
 /// Files that can be made to fail: all of them, with a disk that says it is full, or the log's.
 class BreakableFiles final : public rocksdb::FileSystemWrapper {
   public:
