@@ -265,7 +265,7 @@ class BreakableFiles final : public rocksdb::FileSystemWrapper {
 };
 
 class BreakableStore : public ::testing::Test {
-  protected:
+  public:
     using Broken = BreakableFiles::Broken;
 
     Result<PutDone> append() {
