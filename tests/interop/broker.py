@@ -32,9 +32,9 @@ def run_cli(
 class Broker:
     """Stopped by its pid at the end of `with`; its folder is removed when the test passed."""
 
-    def __init__(self, *flags: str):
+    def __init__(self, *flags: str, data: Path | None = None):
         self.folder = Path(tempfile.mkdtemp(prefix="lakestream-"))
-        self.data = self.folder / "data"
+        self.data = data or self.folder / "data"
         self.port = free_port()
         self.http_port = free_port()
         self.address = f"127.0.0.1:{self.port}"

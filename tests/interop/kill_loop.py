@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills the broker with SIGKILL again and again under idempotent producers, then reads everything.
 
-Every acknowledged id must be there exactly once, at the partition and offset of its
-acknowledgement, byte for byte; one that was not acknowledged at most once; `lakestream check` must
-be clean.
+Meanwhile the broker compacts and commits to the table all the time. In the stream, every
+acknowledged id must be there exactly once, at the partition and offset of its acknowledgement, byte
+for byte; one that was not acknowledged at most once. The table must have exactly the stream's
+records, and `lakestream check` must be clean.
 
     kill_loop.py [--rounds N] [--seed S]      LKS_KILL_ROUNDS is the default of N
 """
@@ -16,9 +17,12 @@ import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
+from typing import Iterable, Iterator
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyiceberg.table import StaticTable
 
 from broker import Broker
 
@@ -26,6 +30,11 @@ TOPIC = "ledger"
 PARTITIONS = 24
 IN_FLIGHT_MAX = 500  # messages of one producer
 PAUSE_MAX = 1.5  # seconds between a start and the next kill
+STALL_MAX = 120  # seconds without a record or a row; all may take as long as it likes
+BUSY = ("--table-commit-interval", "300ms", "--compact-age", "1s")
+
+# (partition, offset) -> value
+Stream = dict[tuple[int, int], bytes]
 
 
 def value_of(number: int) -> bytes:
@@ -47,6 +56,14 @@ class Ledger:
         with self.lock:
             self.next += 1
             return self.next - 1
+
+    def await_more(self, writers: list["Writer"]) -> None:
+        """Returns when something has been acknowledged."""
+        before, deadline = len(self.acknowledged), time.monotonic() + STALL_MAX
+        while len(self.acknowledged) == before:
+            assert all(w.is_alive() for w in writers), [w.error for w in writers]
+            assert time.monotonic() < deadline, f"nothing is acknowledged for {STALL_MAX} s"
+            time.sleep(0.02)
 
     def report(self, error, message, number: int) -> None:
         with self.lock:
@@ -80,6 +97,7 @@ class Writer(threading.Thread):
             "bootstrap.servers": self.address, "enable.idempotence": True,
             "linger.ms": self.chance.choice([0, 1, 5]), "message.timeout.ms": 300_000,
             "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "retry.backoff.ms": 20,
+            "retry.backoff.max.ms": 200,
             "batch.size": self.chance.choice([1000, 20_000, 1_000_000]),
             "compression.type": self.chance.choice(["none", "lz4", "zstd"]),
             "socket.timeout.ms": 10_000, "log_level": 0,
@@ -100,32 +118,65 @@ class Writer(threading.Thread):
         )  # fmt: skip
 
 
-def read_all(address: str) -> list[tuple[int, int, bytes]]:
-    """(partition, offset, value) of everything."""
+def read_all(address: str) -> Stream:
+    """Everything, by a client that starts at offset 0 of each partition."""
     consumer = Consumer({
         "bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False,
         "enable.partition.eof": True, "fetch.message.max.bytes": 4_000_000,
     })  # fmt: skip
     consumer.assign([TopicPartition(TOPIC, p, 0) for p in range(PARTITIONS)])
-    found = []
-    ended = set()
-    while len(ended) < PARTITIONS:
-        message = consumer.poll(60)
-        assert message is not None, f"nothing for 60 s, {PARTITIONS - len(ended)} partitions open"
+    found: Stream = {}
+    open_ = set(range(PARTITIONS))
+    while open_:
+        message = consumer.poll(STALL_MAX)
+        assert message is not None, f"nothing for {STALL_MAX} s; partitions {open_} not at the end"
         if message.error() is None:
-            found.append((message.partition(), message.offset(), message.value()))
+            found[message.partition(), message.offset()] = message.value()
         else:
             assert message.error().name() == "_PARTITION_EOF", message.error()
-            ended.add(message.partition())
+            open_.discard(message.partition())
     consumer.close()
     return found
 
 
-def compare(ledger: Ledger, found: list[tuple[int, int, bytes]]) -> list[str]:
-    """What is wrong."""
+def records_of(address: str) -> int:
+    """Records of the stream, by the ends of its partitions: there are no gaps."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
+    ends = [
+        consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=STALL_MAX)
+        for p in range(PARTITIONS)
+    ]
+    consumer.close()
+    assert all(begin == 0 for begin, _ in ends), ends
+    return sum(end for _, end in ends)
+
+
+def await_table(folder: Path, records: int) -> StaticTable:
+    """The topic's table, once it has as many rows as the stream has records."""
+    rows, moved = -1, time.monotonic()
+    while True:
+        table = StaticTable.from_metadata(str(folder))
+        now, found = time.monotonic(), table.scan().count()
+        if found >= records:
+            return table
+        if found != rows:
+            rows, moved = found, now
+        assert now - moved < STALL_MAX, f"the table stays at {rows} of {records} rows"
+        time.sleep(0.2)
+
+
+def rows_of(table: StaticTable) -> Iterator[tuple[int, int, bytes]]:
+    """Partition, offset, value of each row, in no order."""
+    columns = ("kafka_partition", "kafka_offset", "value")
+    for batch in table.scan(selected_fields=columns).to_arrow_batch_reader():
+        yield from zip(*(batch.column(name).to_pylist() for name in columns))
+
+
+def compare(ledger: Ledger, stream: Stream) -> list[str]:
+    """What is wrong with the stream."""
     problems = []
     seen = Counter()
-    for partition, offset, value in found:
+    for (partition, offset), value in stream.items():
         where = f"partition {partition} offset {offset}"
         number = int(value.split(b":", 1)[0])
         seen[number] += 1
@@ -141,6 +192,24 @@ def compare(ledger: Ledger, found: list[tuple[int, int, bytes]]) -> list[str]:
     return problems
 
 
+def compare_table(stream: Stream, rows: Iterable[tuple[int, int, bytes]]) -> list[str]:
+    """What is wrong with the table, whose rows must be the stream's records."""
+    problems = []
+    times = Counter()
+    for partition, offset, value in rows:
+        times[partition, offset] += 1
+        where = f"table: partition {partition} offset {offset}"
+        if (partition, offset) not in stream:
+            problems.append(f"{where} is not in the stream")
+        elif stream[partition, offset] != value:
+            problems.append(f"{where} has other bytes than the stream")
+    problems += [f"table: partition {p} offset {o} is there {n} times"
+                 for (p, o), n in times.items() if n > 1]
+    problems += [f"table: partition {p} offset {o} is missing"
+                 for p, o in stream if (p, o) not in times]
+    return problems
+
+
 def run(broker: Broker, rounds: int, seed: int) -> list[str]:
     chance = random.Random(seed)
     admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
@@ -150,6 +219,8 @@ def run(broker: Broker, rounds: int, seed: int) -> list[str]:
     for writer in writers:
         writer.start()
     for number in range(rounds):
+        if chance.random() < 0.8:  # else it may be killed before it has done anything
+            ledger.await_more(writers)
         time.sleep(chance.uniform(0, PAUSE_MAX))
         broker.kill()
         time.sleep(chance.choice([0, 0, 0.1]))
@@ -162,10 +233,17 @@ def run(broker: Broker, rounds: int, seed: int) -> list[str]:
         writer.join()
     problems = [f"a producer ended: {w.error!r}" for w in writers if w.error is not None]
     problems += [f"id {n} was refused: {text}" for n, text in ledger.failed.items()]
-    found = read_all(broker.address)
-    print(f"{ledger.next} sent, {len(ledger.acknowledged)} acknowledged, {len(found)} read")
     assert len(ledger.acknowledged) > 100 * rounds, "too few to prove anything"
-    return problems + compare(ledger, found)
+    # First the table: behind it, the stream is read from compacted objects as well.
+    table = await_table(broker.data / f"tables/default/{TOPIC}", records_of(broker.address))
+    began = time.monotonic()
+    stream = read_all(broker.address)
+    print(
+        f"{ledger.next} sent, {len(ledger.acknowledged)} acknowledged, {len(stream)} read in "
+        f"{time.monotonic() - began:.0f} s; {table.scan().count()} rows, "
+        f"{len(table.snapshots())} snapshots of the table kept", flush=True,
+    )  # fmt: skip
+    return problems + compare(ledger, stream) + compare_table(stream, rows_of(table))
 
 
 def main() -> int:
@@ -174,7 +252,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
     print(f"kill_loop.py --rounds {arguments.rounds} --seed {arguments.seed}", flush=True)
-    with Broker("--kafka-auto-create-topics", "false") as broker:
+    with Broker("--kafka-auto-create-topics", "false", *BUSY) as broker:
         problems = run(broker, arguments.rounds, arguments.seed)
         for problem in problems[:50]:
             print(problem)
