@@ -114,7 +114,7 @@ rt::Task<void> Compactor::adopt(catalog::StreamPtr stream) {
     if (has_table(*stream)) {
         TableWork& table = tables_[stream->name];
         if (table.stream == nullptr || table.stream->incarnation != stream->incarnation) {
-            table = TableWork{.stream = stream, .positions = {}, .open = false, .next_commit = {}};
+            table = TableWork{.stream = stream};
         }
         table.stream = stream;
         note("table_open", co_await open_table(table));
@@ -253,13 +253,14 @@ rt::Task<Status> Compactor::bring_in() {
 rt::Task<Status> Compactor::commit_tables(Cut cut) {
     for (auto& [name, table] : tables_) {
         const MonoTime now = seams_.executor.now();
-        if (cut == Cut::due && now < table.next_commit) {
+        if (cut == Cut::due && now < table.next_commit && !table.behind) {
             continue;
         }
         table.next_commit = now + settings_.table_interval;
         const Status committed = co_await commit_table(table);
         if (!committed.ok()) {
             table.open = false;
+            table.behind = false;
             note(fmt::format("table_commit table={}.{}", name.ns, name.name), committed);
         }
     }
@@ -309,13 +310,17 @@ rt::Task<Status> Compactor::commit_table(TableWork& table) {
     LKS_CO_TRY(co_await open_table(table));
     const std::vector<TableCut> cuts = plan_table(table);
     std::int64_t entries = 0;
+    std::uint64_t bytes = 0;
     std::map<LogId, OffsetRange> ranges;
     for (const TableCut& cut : cuts) {
         ranges[cut.log] = {cut.chunks.front().range.begin, cut.chunks.back().range.end};
         for (const Chunk& chunk : cut.chunks) {
             entries += chunk.entries;
+            bytes += static_cast<std::uint64_t>(chunk.payload_bytes);
         }
     }
+    table.behind = bytes >= settings_.table_file_bytes_max;
+    more_ = more_ || table.behind;
     if (entries == 0) {
         co_return Status();
     }

@@ -98,6 +98,7 @@ class Compactor {
         catalog::StreamPtr stream;
         TablePositions positions;
         bool open = false;
+        bool behind = false;  // the last file was full: the next does not wait for its time
         MonoTime next_commit{};
     };
 

@@ -81,7 +81,7 @@ Task<void> loop_until_stopped(TaskScope& scope, int& rounds) {
 TEST(TaskScope, close_stops_loops_and_waits) {
     SimTest sim;
     TaskScope scope(sim.executor);
-    int rounds = 0;
+    std::atomic<int> rounds{0};
     scope.spawn(loop_until_stopped(scope, rounds));
     sim.loop.run_for(5500ms);
     EXPECT_EQ(rounds, 5);
@@ -92,7 +92,7 @@ TEST(TaskScope, close_stops_loops_and_waits) {
 TEST(TaskScope, abandon_destroys_frames_where_they_stand) {
     SimTest sim;
     TaskScope scope(sim.executor);
-    int rounds = 0;
+    std::atomic<int> rounds{0};
     scope.spawn(loop_until_stopped(scope, rounds));
     sim.loop.run_for(1500ms);
     sim.executor.kill();
@@ -228,7 +228,7 @@ TEST(SimLoop, a_timer_that_is_due_can_still_be_cancelled) {
 
 TEST(SimLoop, a_paused_executor_goes_on_later) {
     SimTest sim;
-    int rounds = 0;
+    std::atomic<int> rounds{0};
     TaskScope scope(sim.executor);
     scope.spawn(loop_until_stopped(scope, rounds));
     sim.executor.pause(sim.loop.now() + 10s);
@@ -289,6 +289,39 @@ TEST(Loop, timers_and_offloaded_work_come_back_to_the_loop) {
         std::this_thread::yield();
     }
     EXPECT_EQ(result.load(), 7);
+}
+
+/// Rounds of 6 ms each; work is queued in the second and must not begin while they go on.
+struct BusyLoop {
+    Loop& loop;
+    ThreadPool& pool;
+    std::atomic<int> rounds{0};
+    std::atomic<bool> begun{false};
+
+    void round() {
+        const MonoTime begin = loop.now();
+        while (loop.now() - begin < 6ms) {
+        }
+        EXPECT_FALSE(begun.load()) << "in round " << rounds.load();
+        if (++rounds == 2) {
+            pool.run([this] { begun = true; });
+        }
+        if (rounds < 5) {
+            loop.call_at(loop.now(), [this] { round(); });
+        }
+    }
+};
+
+TEST(ThreadPool, background_work_stands_back_while_a_loop_lags) {
+    const SystemClock clock;
+    LoopThreads loops(clock, 1);
+    ThreadPool pool("test", 1, ThreadPriority::background, &loops);
+    BusyLoop busy{.loop = loops[0], .pool = pool};
+    loops[0].post([&] { busy.round(); });
+    while (!busy.begun.load()) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(busy.rounds.load(), 5);
 }
 
 }  // namespace

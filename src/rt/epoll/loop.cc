@@ -132,6 +132,8 @@ void Loop::wait_for_events() {
         sleeping_.store(true);
         if (inbox_.load() != nullptr) {
             timeout_ms = 0;
+        } else {
+            lag_ns_.store(0, std::memory_order_relaxed);  // nothing waits
         }
     }
     std::array<epoll_event, events_max> events;  // NOLINT: filled by the kernel

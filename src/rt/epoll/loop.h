@@ -59,7 +59,8 @@ class Loop final : public Executor {
     /// No call to the handler comes after this. Loop thread only.
     void unwatch(int fd, FdHandler& handler);
 
-    /// How long the last round of work took: background threads stand back when it is long.
+    /// How long the last round of work took, 0 when the loop sleeps: background threads stand back
+    /// when it is long. From any thread.
     Duration lag() const noexcept { return Duration(lag_ns_.load(std::memory_order_relaxed)); }
 
   private:

@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t pin_from_cores = 4;
 constexpr int background_nice = 10;
+constexpr Duration lag_max = std::chrono::milliseconds(5);
+constexpr int stand_back_steps_max = 1000;
+constexpr auto stand_back_step = std::chrono::milliseconds(1);
 
 void name_thread(const std::string& name) {
     pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
@@ -63,7 +66,14 @@ LoopThreads::~LoopThreads() {
     }
 }
 
-ThreadPool::ThreadPool(std::string name, std::size_t threads, ThreadPriority priority) {
+bool LoopThreads::lagging() const noexcept {
+    return std::ranges::any_of(loops_, [](const auto& loop) { return loop->lag() > lag_max; });
+}
+
+ThreadPool::ThreadPool(
+    std::string name, std::size_t threads, ThreadPriority priority, const LoopThreads* ahead
+)
+    : ahead_(ahead) {
     for (std::size_t i = 0; i < threads; ++i) {
         threads_.emplace_back([this, name, i, priority] {
             name_thread(name + "-" + std::to_string(i));
@@ -98,14 +108,29 @@ void ThreadPool::work_until_stopped() {
     std::unique_lock lock(mutex_);
     while (true) {
         wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+        stand_back(lock);
         if (queue_.empty()) {
-            return;
+            if (stopping_) {
+                return;
+            }
+            continue;  // another thread took it meanwhile
         }
         Work work = std::move(queue_.front());
         queue_.pop_front();
         lock.unlock();
         work();
         work = nullptr;
+        lock.lock();
+    }
+}
+
+void ThreadPool::stand_back(std::unique_lock<std::mutex>& lock) {
+    for (int i = 0; i < stand_back_steps_max; ++i) {
+        if (stopping_ || ahead_ == nullptr || !ahead_->lagging()) {
+            return;
+        }
+        lock.unlock();
+        std::this_thread::sleep_for(stand_back_step);
         lock.lock();
     }
 }

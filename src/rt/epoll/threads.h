@@ -27,6 +27,8 @@ class LoopThreads {
 
     Loop& operator[](std::size_t i) { return *loops_[i]; }
     std::size_t size() const noexcept { return loops_.size(); }
+    /// Whether the last round of one of them took longer than 5 ms. From any thread.
+    bool lagging() const noexcept;
 
   private:
     std::vector<std::unique_ptr<Loop>> loops_;
@@ -35,10 +37,17 @@ class LoopThreads {
 
 enum class ThreadPriority : bool { normal, background };
 
-/// A few threads and one queue, first in, first out.
+/// A few threads and one queue, first in, first out. Before each piece of work they stand back
+/// while a loop of `ahead` lags, for a second at most: what is in the background goes on, if
+/// slowly.
 class ThreadPool final : public Offloader {
   public:
-    ThreadPool(std::string name, std::size_t threads, ThreadPriority priority);
+    ThreadPool(
+        std::string name,
+        std::size_t threads,
+        ThreadPriority priority,
+        const LoopThreads* ahead = nullptr
+    );
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
     /// Runs what is queued, then joins.
@@ -48,7 +57,9 @@ class ThreadPool final : public Offloader {
 
   private:
     void work_until_stopped();
+    void stand_back(std::unique_lock<std::mutex>& lock);
 
+    const LoopThreads* ahead_;
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<Work> queue_;

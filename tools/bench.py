@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the numbers of docs/benchmarks.md with the release binary and prints them as a table.
+
+    tools/bench.py                     all of them, 3 runs each, medians
+    tools/bench.py --only append,ready --runs 1
+
+Each run starts a broker of its own on free ports and an empty folder (--folder, which must not be
+in memory), loads it with `lakestream bench`, and reads the process's CPU time (user and system, all
+threads) and memory from /proc. It is a tool, not a test: nothing fails when a number is missed.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GIB = 1 << 30
+MIB = 1 << 20
+BROKER = "broker"
+ALL_ROLES = "broker, compactor, catalog"
+REQUESTS = ("lakestream_objstore_requests_total", "lakestream_meta_writes_total")
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_mib(pid: int, field: str = "VmRSS") -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    raise KeyError(field)
+
+
+class Server:
+    """A broker over `folder`, killed at the end of `with`."""
+
+    def __init__(self, binary: Path, folder: Path, roles: str, **settings: str):
+        self.binary, self.folder = binary, folder
+        self.port, self.http_port = free_port(), free_port()
+        self.environment = dict(os.environ) | {f"LAKESTREAM_{k}": v for k, v in settings.items()}
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "server.toml").write_text(
+            f'storage = "file://{folder}/data"\nmetadata = "embedded://{folder}/data/metadata"\n'
+            f"roles = {json.dumps(roles.split(', '))}\n"
+            f'[kafka]\nlisten = "127.0.0.1:{self.port}"\n'
+            f'[http]\nlisten = "127.0.0.1:{self.http_port}"\n'
+        )
+
+    def __enter__(self):
+        self.log = open(self.folder / "log", "ab")
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [self.binary, "server", "--config", self.folder / "server.toml"],
+            stdout=self.log, stderr=self.log, env=self.environment,
+        )  # fmt: skip
+        self.pid = self.process.pid
+        while not self.ready():
+            if self.process.poll() is not None:
+                raise SystemExit(f"the broker ended: see {self.folder}/log")
+            time.sleep(0.001)
+        self.ready_seconds = time.monotonic() - self.began
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+        self.log.close()
+
+    def ready(self) -> bool:
+        try:
+            return self.get("/readyz")[0] == 200
+        except OSError:
+            return False
+
+    def get(self, path: str) -> tuple[int, str]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=30) as a:
+            return a.status, a.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        lines = self.get("/metrics")[1].splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    def bench(self, operation: str, *flags: str) -> dict:
+        done = subprocess.run(
+            [self.binary, "bench", operation, "--bootstrap", f"127.0.0.1:{self.port}", "--json",
+             "--server-pid", str(self.pid), *flags],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise SystemExit(f"bench {operation} failed: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def topic(self, name: str, partitions: int) -> None:
+        subprocess.run(
+            [self.binary, "topic", "create", name, "--partitions", str(partitions),
+             "--bootstrap", f"127.0.0.1:{self.port}"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+
+
+class Suite:
+    """One method per number; each gives {what: value} of one run."""
+
+    def __init__(self, binary: Path):
+        self.binary = binary
+        self.folder = Path()  # of this run
+
+    def server(self, roles: str = BROKER, **settings: str) -> Server:
+        return Server(self.binary, self.folder, roles, **settings)
+
+    def append(self) -> dict[str, float]:
+        with self.server() as server:
+            out = server.bench("produce", "--bytes", str(2 * GIB), "--seconds", "120")["server"]
+            return {
+                "append, CPU-s/GiB": out["cpu_seconds_per_gib"],
+                "append, peak resident MiB": out["peak_rss_mib"],
+            }
+
+    def fetch_memory(self) -> dict[str, float]:
+        with self.server() as server:
+            server.bench("produce", "--bytes", str(32 * MIB))
+            out = server.bench("fetch", "--bytes", str(4 * GIB), "--seconds", "120")
+            read = server.metrics()['lakestream_objstore_read_bytes_total{store="wal"}']
+            if read != 0:
+                raise SystemExit(f"fetch_memory read {read} bytes of objects")
+            return {"fetch from memory, CPU-s/GiB": out["server"]["cpu_seconds_per_gib"]}
+
+    def fetch_disk(self) -> dict[str, float]:
+        with self.server() as server:
+            server.bench("produce", "--bytes", str(2 * GIB), "--seconds", "120")
+        with self.server() as server:
+            out = server.bench("fetch", "--bytes", str(2 * GIB), "--seconds", "120")
+            read = server.metrics()['lakestream_objstore_read_bytes_total{store="wal"}']
+            return {
+                "fetch from disk, CPU-s/GiB": out["server"]["cpu_seconds_per_gib"],
+                "fetch from disk, bytes read per byte": read / out["bytes"],
+            }
+
+    def acknowledge(self) -> dict[str, float]:
+        with self.server() as server:
+            server.bench("produce", "--bytes", str(8 * MIB), "--rate", "5")
+            flags = ("--rate", "5", "--seconds", "15", "--batch-bytes", "16384")
+            out = server.bench("produce", *flags)
+            return {
+                "acknowledge at 5 MB/s, p50 ms": out["latency_ms"]["p50"],
+                "acknowledge at 5 MB/s, p99 ms": out["latency_ms"]["p99"],
+            }
+
+    def compact(self) -> dict[str, float]:
+        """What a compactor spends on a backlog, from its start to its last table commit."""
+        with self.server() as server:
+            out = server.bench("produce", "--bytes", str(GIB), "--seconds", "120")
+        records, value_mb = out["records"], out["records"] * 1024 / 1e6
+        with self.server(ALL_ROLES, TABLE_DEFAULT="true", COMPACT_AGE="1s") as server:
+            deadline = time.monotonic() + 300
+            while server.metrics().get("lakestream_table_rows_total", 0) < records:
+                if time.monotonic() > deadline:
+                    raise SystemExit("compaction did not end: see the log")
+                time.sleep(0.5)
+            wal, fetched = (
+                server.metrics()[f"lakestream_compact_{name}_total"]
+                for name in ("wal_bytes", "payload_bytes")
+            )
+            return {
+                "WAL to compacted pair and Iceberg, MB per CPU-second": value_mb
+                / cpu_seconds(server.pid),
+                "the same, WAL bytes read per payload byte": wal / fetched,
+                "the same, peak resident MiB": memory_mib(server.pid, "VmHWM"),
+            }
+
+    def ready(self) -> dict[str, float]:
+        with self.server() as server:
+            for i in range(10):
+                server.topic(f"many-{i}", 1000)
+            flags = ("--bytes", str(64 * MIB), "--batch-bytes", "4096")
+            server.bench("produce", "--topic", "many-0", *flags)
+        with self.server() as server:
+            ready = server.ready_seconds
+            begin = time.monotonic()
+            flags = ("--bytes", "1", "--connections", "1", "--in-flight", "1")
+            server.bench("produce", "--topic", "many-1", *flags)
+            first = time.monotonic() - begin
+            return {
+                "ready with 10,000 streams, ms": ready * 1e3,
+                "then a client process with one acknowledgement, ms": first * 1e3,
+                "resident with 10,000 streams, MiB": memory_mib(server.pid),
+            }
+
+    def idle(self) -> dict[str, float]:
+        out = {}
+        for roles in (BROKER, ALL_ROLES):
+            with self.server(roles, TABLE_DEFAULT="true", COMPACT_AGE="1s") as server:
+                server.bench("produce", "--bytes", "1000000", "--batch-bytes", "100000")
+                time.sleep(20)
+                before, cpu = server.metrics(), cpu_seconds(server.pid)
+                time.sleep(30)
+                cpu, after = cpu_seconds(server.pid) - cpu, server.metrics()
+                requests = sum(after[k] - before[k] for k in after if k.startswith(REQUESTS))
+                label = "all roles" if roles == ALL_ROLES else "broker"
+                out[f"idle, {label}, resident MiB"] = memory_mib(server.pid)
+                out[f"idle, {label}, requests and metadata writes in 30 s"] = requests
+                out[f"idle, {label}, CPU ms per second"] = cpu * 1e3 / 30
+            self.folder = self.folder.with_name(self.folder.name + "-next")
+        return out
+
+
+NUMBERS = ("append", "fetch_memory", "fetch_disk", "acknowledge", "compact", "ready", "idle")
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--binary", type=Path, default=ROOT / "build/release/lakestream")
+    options.add_argument("--folder", type=Path, default=ROOT / "build/bench")
+    options.add_argument("--only", default=",".join(NUMBERS), help="some of " + ",".join(NUMBERS))
+    options.add_argument("--runs", type=int, default=3)
+    given = options.parse_args()
+    suite = Suite(given.binary.resolve())
+    shutil.rmtree(given.folder, ignore_errors=True)
+    print("| what | median | runs |\n|---|---|---|")
+    for name in given.only.split(","):
+        runs = []
+        for run in range(given.runs):
+            # Removed at the end only: ext4 searches long for inodes right after many were freed.
+            suite.folder = given.folder.resolve() / f"{name}-{run}"
+            runs.append(getattr(suite, name)())
+        for what in runs[0]:
+            values = [run[what] for run in runs]
+            told = ", ".join(f"{value:.2f}" for value in values)
+            print(f"| {what} | {statistics.median(values):.2f} | {told} |", flush=True)
+    shutil.rmtree(given.folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
