@@ -31,14 +31,14 @@ std::string base_name(const std::string& path) {
 
 }  // namespace
 
+iceberg::FileTableOptions table_options(const catalog::StreamName& stream, std::string_view root) {
+    std::string folder = fmt::format("{}/{}", stream.ns, stream.name);
+    std::string location = fmt::format("{}/{}", root, folder);
+    return {.folder = std::move(folder), .location = std::move(location)};
+}
+
 iceberg::FileTable IcebergSink::table_of(const catalog::StreamInfo& stream) const {
-    std::string folder = fmt::format("{}/{}", stream.name.ns, stream.name.name);
-    std::string location = fmt::format("{}/{}", seams_.location, folder);
-    return {
-        seams_.tables,
-        seams_.offloader,
-        {.folder = std::move(folder), .location = std::move(location)},
-    };
+    return {seams_.tables, seams_.offloader, table_options(stream.name, seams_.location)};
 }
 
 rt::Task<Result<TablePositions>> IcebergSink::open(catalog::StreamPtr stream) {

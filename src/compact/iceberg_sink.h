@@ -12,6 +12,12 @@
 
 namespace lakestream::compact {
 
+/// Where the table of a stream is: its folder in the store, and the same below `root`, the store's
+/// location for other readers.
+table::iceberg::FileTableOptions table_options(
+    const catalog::StreamName& stream, std::string_view root
+);
+
 /// Used by one compactor, on its executor.
 class IcebergSink final : public TableSink {
   public:

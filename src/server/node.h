@@ -74,6 +74,14 @@ class Node {
     const net::Address& http_address() const { return *http_address_; }
     const std::string& cluster_id() const { return cluster_.id; }
 
+    // For programs that the node is linked into. Precondition: started; they end with `stop`.
+    log::Engine& engine() { return *engine_; }
+    catalog::Catalog& catalog() { return *catalog_; }
+    compact::TableFilesLoader& table_files() { return table_files_; }
+    const Seams& seams() const { return seams_; }
+    /// The executor that a log lives on.
+    rt::Executor& home_of(LogId log) const { return *seams_.executors[engine_->home(log)]; }
+
   private:
     /// The catalog and the engine do not know each other.
     class EngineFencer final : public catalog::LogFencer {

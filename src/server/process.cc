@@ -6,13 +6,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <utility>
-
 #include "base/format.h"
 #include "base/log.h"
-#include "server/blocking.h"
-#include "server/leaves.h"
 #include "server/log_sink.h"
+#include "server/running_node.h"
 
 namespace lakestream::server {
 
@@ -49,38 +46,6 @@ void raise_file_limit() {
     }
 }
 
-using NodePtr = std::unique_ptr<Node>;
-
-rt::Task<Result<NodePtr>> start_node(NodeSettings settings, Seams seams) {
-    NodePtr node = make_node(std::move(settings), std::move(seams));
-    Status started = co_await node->start();
-    if (!started.ok()) {
-        co_await node->stop((co_await rt::this_executor()).now());
-        co_return std::move(started).error();
-    }
-    co_return node;
-}
-
-rt::Task<void> stop_node(NodePtr node, Duration patience) {
-    co_await node->stop((co_await rt::this_executor()).now() + patience);
-    node.reset();
-}
-
-Seams seams_of(Leaves& leaves) {
-    std::vector<rt::Executor*> executors;
-    for (std::size_t i = 0; i < leaves.loops().size(); ++i) {
-        executors.push_back(&leaves.loops()[i]);
-    }
-    return {
-        .executors = std::move(executors),
-        .network = leaves.network(),
-        .objects = leaves.objects(),
-        .metadata = leaves.metadata(),
-        .metrics = leaves.registry(),
-        .compaction = leaves.compaction(),
-    };
-}
-
 }  // namespace
 
 void prepare_process() {
@@ -96,16 +61,19 @@ Status run(const Settings& settings, const std::function<void(const Node&)>& rea
     for (const std::string& changed : changed_settings(settings)) {
         log::info("server", "setting {}", changed);
     }
-    const auto leaves = LKS_TRY(Leaves::open(settings, Open::create));
-    rt::Executor& home = leaves->loops()[0];
-    NodePtr node = LKS_TRY(run_blocking(home, start_node(settings.node, seams_of(*leaves))));
-    log::info("server", "ready cluster={} shards={}", node->cluster_id(), leaves->loops().size());
-    ready(*node);
+    const auto running = LKS_TRY(RunningNode::start(settings));
+    log::info(
+        "server",
+        "ready cluster={} shards={}",
+        running->node().cluster_id(),
+        running->leaves().loops().size()
+    );
+    ready(running->node());
 
     const std::string_view signal = wait_for_stop();
     log::info("server", "stopping signal={} drain_max={}s", signal, settings.drain_max / 1s);
     stop_at_next_signal();
-    run_blocking(home, stop_node(std::move(node), settings.drain_max));
+    running->stop();
     log::info("server", "stopped");
     return {};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -188,17 +189,13 @@ Status collect(
             LKS_TRY(collect(value, name + ".", origin, into));
             continue;
         }
-        const Setting* setting = find_setting(name);
-        if (setting == nullptr) {
-            return invalid_argument(
-                "{}: unknown key {}; the nearest is {}", where, name, nearest(name, all_names())
-            );
-        }
+        Assignment read = LKS_TRY(read_value(name, {}, where));
         auto text = to_text(value);
         if (!text.has_value()) {
-            return invalid_argument("{}: {} is not: {}", where, name, describe_type(*setting));
+            return invalid_argument("{}: {} is not: {}", where, name, describe_type(*read.setting));
         }
-        into.push_back({.setting = setting, .text = std::move(*text), .origin = where});
+        read.text = std::move(*text);
+        into.push_back(std::move(read));
     }
     return {};
 }
@@ -221,6 +218,12 @@ Status check_together(const Settings& settings) {
 
 bool NodeSettings::has_role(std::string_view role) const {
     return std::ranges::find(roles, role) != roles.end();
+}
+
+void use_data_dir(Settings& settings, const std::string& folder) {
+    const std::string path = std::filesystem::absolute(folder).lexically_normal().string();
+    settings.storage = fmt::format("file://{}", path);
+    settings.metadata = fmt::format("embedded://{}/metadata", path);
 }
 
 const Setting* find_setting(std::string_view name) {
@@ -385,6 +388,16 @@ Result<std::vector<Assignment>> read_environment(std::span<const std::string> en
         });
     }
     return out;
+}
+
+Result<Assignment> read_value(std::string_view name, std::string text, std::string origin) {
+    const Setting* const setting = find_setting(name);
+    if (setting == nullptr) {
+        return invalid_argument(
+            "{}: unknown key {}; the nearest is {}", origin, name, nearest(name, all_names())
+        );
+    }
+    return Assignment{.setting = setting, .text = std::move(text), .origin = std::move(origin)};
 }
 
 Status apply_settings(std::span<const Assignment> assignments, Settings& settings) {

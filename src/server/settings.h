@@ -48,6 +48,9 @@ struct Settings {
     NodeSettings node;
 };
 
+/// Storage and metadata below one folder, as `lakestream dev` has them.
+void use_data_dir(Settings& settings, const std::string& folder);
+
 /// Where a setting's value lives; its type follows from it.
 using Place = std::variant<
     std::string*,
@@ -114,6 +117,8 @@ struct Assignment {
 Result<std::vector<Assignment>> read_toml(const std::string& text, const std::string& origin);
 /// The values among `NAME=VALUE` that start with LAKESTREAM_. Errors: `invalid_argument` (unknown).
 Result<std::vector<Assignment>> read_environment(std::span<const std::string> environment);
+/// A value by its setting's name. Errors: `invalid_argument` (unknown; names the nearest).
+Result<Assignment> read_value(std::string_view name, std::string text, std::string origin);
 /// Assign in order, later ones win; then check what concerns several settings.
 Status apply_settings(std::span<const Assignment> assignments, Settings& settings);
 

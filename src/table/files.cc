@@ -19,9 +19,24 @@ constexpr std::string_view module_name = "liblakestream_tables.so";
 /// A program in the build tree is at most so many folders below the build's own.
 constexpr int folders_up_max = 4;
 
-/// Beside the program, or in the folder `lib` of the program's folder or of one above it.
+/// The folder of the program or library that holds this code; empty when it is not known.
+fs::path own_folder() {
+    Dl_info info{};
+    const auto* const here = reinterpret_cast<const void*>(&load_table_files);
+    const bool found = dladdr(here, &info) != 0 && info.dli_fname != nullptr;
+    // A program's name is what its caller says: only a path that leads somewhere is followed.
+    const fs::path file = found ? fs::path(info.dli_fname) : fs::path();
+    return file.is_absolute() ? file.parent_path() : fs::path();
+}
+
+/// Beside the library that holds this code; beside the program, or in the folder `lib` of the
+/// program's folder or of one above it.
 Result<fs::path> find_module() {
     std::error_code failed;
+    const fs::path own = own_folder();
+    if (!own.empty() && fs::exists(own / module_name, failed)) {
+        return own / module_name;
+    }
     const fs::path program = fs::read_symlink("/proc/self/exe", failed);
     if (failed) {
         return unsupported("cannot find {}: /proc/self/exe: {}", module_name, failed.message());
@@ -40,7 +55,7 @@ Result<fs::path> find_module() {
         "{} is neither in {} nor in a folder lib beside or above it: install it with the program, "
         "or start without tables and compaction (roles = [\"broker\"])",
         module_name,
-        folder.string()
+        (own.empty() ? folder : own).string()
     );
 }
 

@@ -11,6 +11,7 @@
 #include "codec/kafka/gen/list_offsets_fields.h"
 #include "kafka/entries.h"
 #include "kafka/handlers/handler.h"
+#include "kafka/time_search.h"
 #include "kafka/topics.h"
 #include "rt/scope.h"
 
@@ -32,7 +33,6 @@ constexpr std::int64_t latest_tiered = -5;            // no tiers: none
 constexpr std::int64_t earliest_pending_upload = -6;  // no tiers: none
 
 constexpr std::int16_t first_version_with_epoch = 4;
-constexpr std::uint32_t search_read_bytes = 1 << 20;
 
 /// One partition on its way to an answer.
 struct Search {
@@ -87,68 +87,6 @@ void put(const Call& call, Answer& answer, std::optional<RecordTime> found) {
     }
 }
 
-using Found = Result<std::optional<RecordTime>>;
-
-/// The entries of one index record, a piece at a time.
-rt::Task<Result<std::vector<log::ReadEntry>>> read_piece(Call call, LogId log, Offset from) {
-    std::vector<log::ReadRequest> requests{
-        {.log = log, .from = from, .bytes_max = search_read_bytes}
-    };
-    auto results = co_await call.shard.backend.engine.read(std::move(requests));
-    auto batch = LKS_CO_TRY(std::move(results.at(0)));
-    co_return std::move(batch.entries);
-}
-
-rt::Task<Found> find_since(Call call, Search search) {
-    Offset from = search.bounds.start;
-    while (from < search.bounds.high_watermark) {
-        const auto hint = LKS_CO_TRY(
-            co_await call.shard.backend.engine.find_timestamp(search.log, search.timestamp, from)
-        );
-        if (!hint.has_value() || hint->range.end <= from) {
-            co_return std::optional<RecordTime>();
-        }
-        from = std::max(from, hint->range.begin);
-        while (from < hint->range.end) {
-            const auto entries = LKS_CO_TRY(co_await read_piece(call, search.log, from));
-            for (const log::ReadEntry& entry : entries) {
-                const auto found = LKS_CO_TRY(first_since(entry, from, search.timestamp));
-                if (found.has_value()) {
-                    co_return found;
-                }
-            }
-            if (entries.empty() || entries.back().range.end <= from) {
-                co_return std::optional<RecordTime>();
-            }
-            from = entries.back().range.end;
-        }
-    }
-    co_return std::optional<RecordTime>();
-}
-
-rt::Task<Found> find_latest_record(Call call, Search search) {
-    const auto hint = LKS_CO_TRY(co_await call.shard.backend.engine.find_max_timestamp(search.log));
-    std::optional<RecordTime> best;
-    if (!hint.has_value()) {
-        co_return best;
-    }
-    Offset from = std::max(hint->range.begin, search.bounds.start);
-    while (from < hint->range.end) {
-        const auto entries = LKS_CO_TRY(co_await read_piece(call, search.log, from));
-        if (entries.empty() || entries.back().range.end <= from) {
-            break;
-        }
-        for (const log::ReadEntry& entry : entries) {
-            const auto found = LKS_CO_TRY(latest_record(entry));
-            if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
-                best = found;
-            }
-        }
-        from = entries.back().range.end;
-    }
-    co_return best;
-}
-
 void answer_end(const Call& call, const Search& search) {
     switch (search.timestamp) {
         case latest: return put(call, *search.answer, RecordTime{search.bounds.high_watermark});
@@ -163,9 +101,11 @@ rt::Task<bool> run_searches(Call call, std::deque<Search>& queue) {
     while (!queue.empty()) {
         const Search search = queue.front();
         queue.pop_front();
-        const Found found = co_await (
-            search.timestamp == max_timestamp ? find_latest_record(call, search)
-                                              : find_since(call, search)
+        log::Engine& engine = call.shard.backend.engine;
+        const auto found = co_await (
+            search.timestamp == max_timestamp
+                ? find_latest_record(engine, search.log, search.bounds.start)
+                : find_since(engine, search.log, search.bounds, search.timestamp)
         );
         if (found.ok()) {
             put(call, *search.answer, *found);
