@@ -191,7 +191,7 @@ void Ledger::raise_floor(std::uint64_t life, const Partition& partition, Offset 
 void Ledger::check_watermark(
     std::uint64_t life, const Partition& partition, Offset floor, Offset watermark
 ) {
-    if (watermark < floor && watermark != unsaid_watermark) {
+    if (watermark < floor) {
         world_.violated(
             "INV-ACK-DURABLE",
             fmt::format(

@@ -49,9 +49,6 @@ struct Seen {
     friend bool operator==(const Seen&, const Seen&) = default;
 };
 
-/// What a fetch says of a partition that it had no room to look at.
-inline constexpr Offset unsaid_watermark(-1);
-
 /// A time search whose answer is judged when the whole log is known.
 struct TimeQuery {
     Partition partition;

@@ -2,6 +2,8 @@
 // The cache of streams.
 #include "catalog/cache.h"
 
+#include <algorithm>
+
 namespace lakestream::catalog {
 
 namespace {
@@ -22,10 +24,19 @@ StreamPtr StreamCache::find(const Incarnation& incarnation) const {
     return found == by_incarnation_.end() ? nullptr : streams_.at(found->second).stream;
 }
 
-std::optional<std::vector<StreamPtr>> StreamCache::list(const std::string& ns) const {
+bool StreamCache::listed_since(const std::string& ns, MonoTime since) const {
     const std::scoped_lock lock(mutex_);
+    const auto listed = listed_.find(ns);
+    return listed != listed_.end() && listed->second >= since;
+}
+
+std::optional<std::vector<StreamPtr>> StreamCache::list(const std::string& ns, MonoTime since)
+    const {
+    const std::scoped_lock lock(mutex_);
+    const auto listed = listed_.find(ns);
     const auto stale = stale_.lower_bound({ns, ""});
-    if (!listed_.contains(ns) || (stale != stale_.end() && stale->ns == ns)) {
+    if (listed == listed_.end() || listed->second < since ||
+        (stale != stale_.end() && stale->ns == ns)) {
         return std::nullopt;
     }
     std::vector<StreamPtr> out;
@@ -81,7 +92,7 @@ void StreamCache::loaded_absent(Ticket ticket, const StreamName& name) {
 }
 
 void StreamCache::listed(
-    Ticket ticket, const std::string& ns, const std::vector<VersionedStream>& streams
+    Ticket ticket, const Listing& listing, const std::vector<VersionedStream>& streams
 ) {
     const std::scoped_lock lock(mutex_);
     if (ticket < cleared_) {
@@ -92,7 +103,9 @@ void StreamCache::listed(
             insert(each);
         }
     }
-    listed_.insert(ns);
+    const std::string& ns = listing.ns;
+    MonoTime& last = listed_.try_emplace(ns, listing.when).first->second;
+    last = std::max(last, listing.when);
     for (const auto& [name, change] : changed_) {
         if (name.ns == ns && change.when > ticket && !streams_.contains(name)) {
             stale_.insert(name);

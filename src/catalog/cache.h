@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "catalog/catalog.h"
 #include "meta/metadata_store.h"
 
@@ -33,15 +34,21 @@ class StreamCache {
     StreamPtr find(const StreamName& name) const;
     StreamPtr find(const Incarnation& incarnation) const;
 
-    /// All streams of a namespace, by name; none when it must be listed (again).
-    std::optional<std::vector<StreamPtr>> list(const std::string& ns) const;
+    /// All streams of a namespace, by name; none when it must be listed (again), also because the
+    /// last listing is older than `since`.
+    std::optional<std::vector<StreamPtr>> list(const std::string& ns, MonoTime since) const;
+    bool listed_since(const std::string& ns, MonoTime since) const;
     /// Names in a listed namespace that changed since and must be loaded before `list` answers.
     std::vector<StreamName> stale(const std::string& ns) const;
 
     Ticket begin_load() const;
     void loaded(Ticket ticket, const VersionedStream& stream);
     void loaded_absent(Ticket ticket, const StreamName& name);
-    void listed(Ticket ticket, const std::string& ns, const std::vector<VersionedStream>& streams);
+    struct Listing {
+        std::string ns;
+        MonoTime when;  // it was begun
+    };
+    void listed(Ticket ticket, const Listing& listing, const std::vector<VersionedStream>& streams);
 
     /// A config record changed; `version` when it was put.
     void changed(const StreamName& name, std::optional<meta::VersionId> version);
@@ -62,7 +69,7 @@ class StreamCache {
     mutable std::mutex mutex_;
     std::map<StreamName, VersionedStream> streams_;
     std::map<Incarnation, StreamName> by_incarnation_;
-    std::set<std::string> listed_;
+    std::map<std::string, MonoTime> listed_;
     std::set<StreamName> stale_;             // in listed namespaces
     std::map<StreamName, Changed> changed_;  // the last change of each name, bounded
     Ticket last_change_ = 0;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,14 +62,19 @@ class Catalog {
     virtual rt::Task<Result<StreamPtr>> create(StreamSpec spec) = 0;
     /// Errors: `not_found`. Cost: none when cached.
     virtual rt::Task<Result<StreamPtr>> load(StreamName name) = 0;
-    /// By incarnation (Kafka's topic id). Errors: `not_found`.
+    /// By incarnation (Kafka's topic id). Errors: `not_found`, after a look at the store that is at
+    /// most 1 s old. Cost: none when cached.
     virtual rt::Task<Result<StreamPtr>> load_by_id(std::array<std::byte, 16> incarnation) = 0;
-    /// All active streams of a namespace, by name. Cost: none when cached.
+    /// All active streams of a namespace, by name. Cost: none when cached; a listing is read again
+    /// when it is 30 s old, for it may have come from a store that lagged behind.
     virtual rt::Task<Result<std::vector<StreamPtr>>> list(std::string ns) = 0;
     /// Fence its logs, purge their index records, drop the name. A stream created again under the
     /// name has new logs. What a crash leaves half done is finished by the next create, drop or
-    /// start. Errors: `not_found`, CatalogReason.
-    virtual rt::Task<Status> drop(StreamName name) = 0;
+    /// start. With an incarnation only that stream is meant, and another one of the name stays.
+    /// Errors: `not_found`, CatalogReason.
+    virtual rt::Task<Status> drop(
+        StreamName name, std::optional<std::array<std::byte, 16>> incarnation
+    ) = 0;
     /// A block of producer ids never given before: [first, first + count).
     virtual rt::Task<Result<std::int64_t>> allocate_producer_ids(std::int64_t count) = 0;
 };

@@ -20,6 +20,7 @@ inline constexpr std::string_view namespaces_root = "/admin/streams/_namespaces"
 inline constexpr std::string_view graves_root = "/admin/streams/_tombstones";
 inline constexpr std::string_view leases_root = "/stream-write-leases";
 inline constexpr std::string_view producer_ids = "/lks/producer-ids";
+inline constexpr std::string_view dropped_root = "/lks/graves";
 
 /// `/admin/streams/<namespace>/<name>`
 inline std::string config(const StreamName& name) {
@@ -28,6 +29,14 @@ inline std::string config(const StreamName& name) {
 /// `/admin/streams/_tombstones/<namespace>/<name>`
 inline std::string grave(const StreamName& name) {
     return fmt::format("{}/{}/{}", graves_root, name.ns, name.name);
+}
+/// `/lks/graves/<namespace>/<name>`: below it the incarnations that were dropped lately.
+inline std::string grave_parent(const StreamName& name) {
+    return fmt::format("{}/{}/{}", dropped_root, name.ns, name.name);
+}
+/// `/lks/graves/<namespace>/<name>/<incarnation>`
+inline std::string dropped(const StreamName& name, std::string_view incarnation) {
+    return fmt::format("{}/{}", grave_parent(name), incarnation);
 }
 /// `/admin/streams/_namespaces/<namespace>`
 inline std::string namespace_record(std::string_view ns) {

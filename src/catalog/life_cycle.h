@@ -38,8 +38,9 @@ class LifeCycle {
 
     /// Claim the name and provision. Precondition: `validate`d. Errors: `already_exists`.
     rt::Task<Result<VersionedStream>> create(StreamSpec spec);
-    /// Errors: `not_found`; `unavailable` when writers of another engine hold a log for 30 s.
-    rt::Task<Status> drop(StreamName name);
+    /// Whatever has the name, or only this incarnation. Errors: `not_found`; `unavailable` when
+    /// writers of another engine hold a log for 30 s.
+    rt::Task<Status> drop(StreamName name, std::optional<Incarnation> only);
     /// Finish what was begun, until the stream is active, or there is none.
     rt::Task<Result<std::optional<VersionedStream>>> settle(StreamName name);
 
@@ -68,7 +69,13 @@ class LifeCycle {
         std::vector<LogId> logs
     );
 
-    rt::Task<Result<Pass>> drop_once(StreamName name, std::optional<std::string>& dropping);
+    /// What is dropped: the incarnation that was asked for or found first. One made later is not
+    /// ours to drop.
+    struct Dropping {
+        std::optional<std::string> incarnation;
+        bool found = false;
+    };
+    rt::Task<Result<Pass>> drop_once(StreamName name, Dropping& dropping);
     rt::Task<Status> bury(StreamName name, Stored<StreamConfig> config);
     rt::Task<Result<std::set<LogId>>> bury_mappings(
         StreamName name, Owner owner, std::vector<StoredPartition> partitions
@@ -80,7 +87,8 @@ class LifeCycle {
         StreamName name, Owner owner, std::vector<StoredPartition> partitions
     );
     rt::Task<Status> close_grave(StreamName name, Stored<StreamConfig> config);
-    /// Whether this incarnation lies in the grave; that of another is removed.
+    rt::Task<Status> remember_dropped(StreamName name, std::string incarnation);
+    /// Whether this incarnation was dropped before; the grave of another is removed.
     rt::Task<Result<bool>> in_grave(StreamName name, std::string incarnation);
 
     meta::MetadataStore& store_;

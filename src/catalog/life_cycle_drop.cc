@@ -15,6 +15,8 @@ namespace {
 
 constexpr Duration drain_patience = 30s;
 constexpr Duration drain_poll = 25ms;
+/// No write arrives so late.
+constexpr auto dropped_age_max = std::chrono::hours(24);
 constexpr std::string_view oldest_incarnation = "__legacy__";
 
 std::string incarnation_of(const StreamConfig& config) {
@@ -53,8 +55,11 @@ std::int64_t registered_log(const StoredPartition& partition, const Owner& owner
 
 }  // namespace
 
-rt::Task<Status> LifeCycle::drop(StreamName name) {
-    std::optional<std::string> dropping;
+rt::Task<Status> LifeCycle::drop(StreamName name, std::optional<Incarnation> only) {
+    Dropping dropping;
+    if (only.has_value()) {
+        dropping.incarnation = uuid_text(*only);
+    }
     Retry retry;
     while (true) {
         const Result<Pass> pass = co_await drop_once(name, dropping);
@@ -67,22 +72,16 @@ rt::Task<Status> LifeCycle::drop(StreamName name) {
     }
 }
 
-/// `dropping` is the incarnation that was found first: one made later is not ours to drop.
-rt::Task<Result<LifeCycle::Pass>> LifeCycle::drop_once(
-    StreamName name, std::optional<std::string>& dropping
-) {
+rt::Task<Result<LifeCycle::Pass>> LifeCycle::drop_once(StreamName name, Dropping& dropping) {
     auto config = LKS_CO_TRY(co_await read_config(store_, keys::config(name)));
-    if (!config.has_value()) {
-        if (!dropping.has_value()) {
+    std::string incarnation = config.has_value() ? incarnation_of(config->record) : std::string();
+    if (!config.has_value() || dropping.incarnation.value_or(incarnation) != incarnation) {
+        if (!dropping.found) {
             co_return not_found("stream {}/{}", name.ns, name.name);
         }
         co_return Pass::finished;
     }
-    const std::string incarnation = incarnation_of(config->record);
-    if (dropping.value_or(incarnation) != incarnation) {
-        co_return Pass::finished;
-    }
-    dropping = incarnation;
+    dropping = {.incarnation = std::move(incarnation), .found = true};
     if (config->record.state == StreamState::active ||
         config->record.state == StreamState::provisioning) {
         rt::Executor& executor = co_await rt::this_executor();
@@ -230,8 +229,32 @@ rt::Task<Status> LifeCycle::bury_metadata(
     co_return Status();
 }
 
+/// A claim of a name may arrive when its stream was made by a repeated one, and dropped. The grave
+/// knows the last stream that was dropped; these records know all for as long as it matters.
+rt::Task<Status> LifeCycle::remember_dropped(StreamName name, std::string incarnation) {
+    const meta::PutDone done =
+        LKS_CO_TRY(co_await meta::put(store_, {.key = keys::dropped(name, incarnation)}));
+    const auto oldest = done.version.modified - dropped_age_max;
+    const auto scan = store_.scan(keys::children(store_.key_order(), keys::grave_parent(name)));
+    Writes writes;
+    while (true) {
+        const auto records = LKS_CO_TRY(co_await scan->next());
+        if (records.empty()) {
+            break;
+        }
+        for (const meta::Record& record : records) {
+            if (record.version.modified < oldest) {
+                writes.remove({.key = record.key, .expect = meta::Expect::at(record.version.id)});
+            }
+        }
+    }
+    LKS_CO_TRY(co_await std::move(writes).send(store_));
+    co_return Status();
+}
+
 /// First the grave, then the config: in between the next pass comes here again.
 rt::Task<Status> LifeCycle::close_grave(StreamName name, Stored<StreamConfig> config) {
+    LKS_CO_TRY(co_await remember_dropped(name, incarnation_of(config.record)));
     const auto grave = LKS_CO_TRY(co_await read_config(store_, keys::grave(name)));
     if (!grave.has_value() || incarnation_of(grave->record) != incarnation_of(config.record)) {
         StreamConfig dropped = config.record;
@@ -251,6 +274,13 @@ rt::Task<Status> LifeCycle::close_grave(StreamName name, Stored<StreamConfig> co
 }
 
 rt::Task<Result<bool>> LifeCycle::in_grave(StreamName name, std::string incarnation) {
+    const auto dropped = co_await store_.get({.key = keys::dropped(name, incarnation)});
+    if (dropped.ok()) {
+        co_return true;
+    }
+    if (!dropped.is(ErrorCode::not_found)) {
+        co_return dropped.error();
+    }
     const auto grave = LKS_CO_TRY(co_await read_config(store_, keys::grave(name)));
     if (!grave.has_value()) {
         co_return false;

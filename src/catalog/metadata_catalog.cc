@@ -15,6 +15,9 @@ namespace lakestream::catalog {
 namespace {
 
 constexpr std::size_t stale_max = 64;  // beyond, listing again is cheaper
+// A stale leader of the metadata store may leave the newest streams out of a listing.
+constexpr Duration listing_age_max = 30s;
+constexpr Duration missing_age_max = 1s;
 
 }  // namespace
 
@@ -112,8 +115,9 @@ rt::Task<Result<StreamPtr>> MetadataCatalog::load_by_id(std::array<std::byte, 16
     if (StreamPtr cached = cache_.find(incarnation)) {
         co_return cached;
     }
+    const MonoTime since = (co_await rt::this_executor()).now() - missing_age_max;
     for (std::string& ns : LKS_CO_TRY(co_await list_namespaces(store_))) {
-        for (StreamPtr& stream : LKS_CO_TRY(co_await list(std::move(ns)))) {
+        for (StreamPtr& stream : LKS_CO_TRY(co_await list_since(std::move(ns), since))) {
             if (stream->incarnation == incarnation) {
                 co_return std::move(stream);
             }
@@ -123,13 +127,20 @@ rt::Task<Result<StreamPtr>> MetadataCatalog::load_by_id(std::array<std::byte, 16
 }
 
 rt::Task<Result<std::vector<StreamPtr>>> MetadataCatalog::list(std::string ns) {
+    const MonoTime since = (co_await rt::this_executor()).now() - listing_age_max;
+    co_return co_await list_since(std::move(ns), since);
+}
+
+rt::Task<Result<std::vector<StreamPtr>>> MetadataCatalog::list_since(
+    std::string ns, MonoTime since
+) {
     Retry retry;
     while (true) {
-        if (auto cached = cache_.list(ns)) {
+        if (auto cached = cache_.list(ns, since)) {
             co_return std::move(*cached);
         }
         const std::vector<StreamName> stale = cache_.stale(ns);
-        if (stale.empty() || stale.size() > stale_max) {
+        if (stale.size() > stale_max || !cache_.listed_since(ns, since)) {
             LKS_CO_TRY(co_await read_all(ns));
         }
         for (const StreamName& name : cache_.stale(ns)) {
@@ -138,7 +149,7 @@ rt::Task<Result<std::vector<StreamPtr>>> MetadataCatalog::list(std::string ns) {
                 co_return stream.error();
             }
         }
-        if (auto cached = cache_.list(ns)) {
+        if (auto cached = cache_.list(ns, since)) {
             co_return std::move(*cached);
         }
         const Error moving = conflict("namespace {} changes faster than it is read", ns);
@@ -149,9 +160,10 @@ rt::Task<Result<std::vector<StreamPtr>>> MetadataCatalog::list(std::string ns) {
 }
 
 rt::Task<Status> MetadataCatalog::read_all(std::string ns) {
+    const MonoTime now = (co_await rt::this_executor()).now();
     const StreamCache::Ticket ticket = cache_.begin_load();
     const ListedStreams found = LKS_CO_TRY(co_await list_streams(store_, ns));
-    cache_.listed(ticket, ns, found.streams);
+    cache_.listed(ticket, {.ns = ns, .when = now}, found.streams);
     for (const StreamName& name : found.unclear) {
         const auto stream = co_await read(name);
         if (!stream.ok() && !stream.is(ErrorCode::not_found)) {
@@ -161,8 +173,8 @@ rt::Task<Status> MetadataCatalog::read_all(std::string ns) {
     co_return Status();
 }
 
-rt::Task<Status> MetadataCatalog::drop(StreamName name) {
-    Status status = co_await life_cycle_.drop(name);
+rt::Task<Status> MetadataCatalog::drop(StreamName name, std::optional<Incarnation> incarnation) {
+    Status status = co_await life_cycle_.drop(name, incarnation);
     cache_.changed(name, std::nullopt);
     co_return status;
 }

@@ -28,7 +28,7 @@ class MetadataCatalog final : public Catalog {
     rt::Task<Result<StreamPtr>> load(StreamName name) override;
     rt::Task<Result<StreamPtr>> load_by_id(std::array<std::byte, 16> incarnation) override;
     rt::Task<Result<std::vector<StreamPtr>>> list(std::string ns) override;
-    rt::Task<Status> drop(StreamName name) override;
+    rt::Task<Status> drop(StreamName name, std::optional<Incarnation> incarnation) override;
     rt::Task<Result<std::int64_t>> allocate_producer_ids(std::int64_t count) override;
 
   private:
@@ -38,6 +38,8 @@ class MetadataCatalog final : public Catalog {
     void apply(const meta::ChangeBatch& batch);
     rt::Task<Result<StreamPtr>> read(StreamName name);
     rt::Task<Status> read_all(std::string ns);
+    /// From a listing made at `since` or later.
+    rt::Task<Result<std::vector<StreamPtr>>> list_since(std::string ns, MonoTime since);
     rt::Task<Result<std::int64_t>> take_producer_ids(std::int64_t count);
 
     meta::MetadataStore& store_;

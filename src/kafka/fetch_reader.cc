@@ -81,16 +81,40 @@ rt::Task<void> FetchReader::resolve(std::span<const FetchTarget> targets) {
     }
 }
 
-rt::Task<void> FetchReader::read(std::uint64_t bytes_min, std::uint64_t bytes_max) {
+rt::Task<void> FetchReader::read(
+    std::uint64_t bytes_min, std::uint64_t bytes_max, Deadline patience
+) {
     bytes_max_ = bytes_max;
     std::uint64_t before = 0;
     do {  // the engine may give less than it has
         before = bytes_;
-        co_await read_round();
-    } while (bytes_ > before && bytes_ < bytes_min);
+        co_await read_round(patience);
+    } while (bytes_ > before && bytes_ < bytes_min && call_.shard.executor.now() < patience);
 }
 
-rt::Task<void> FetchReader::read_round() {
+rt::Task<void> FetchReader::look() {
+    std::vector<log::ReadRequest> requests;
+    std::vector<PartitionRead*> readers;
+    for (PartitionRead& partition : partitions_) {
+        if (partition.error == KafkaError::none && partition.bounds.high_watermark < Offset(0)) {
+            readers.push_back(&partition);
+            requests.push_back({.log = partition.log, .from = partition.next, .memory_only = true});
+        }
+    }
+    if (requests.empty()) {
+        co_return;
+    }
+    const auto results = co_await call_.shard.backend.engine.read(std::move(requests));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (results[i].ok()) {
+            readers[i]->bounds = results[i]->bounds;
+        } else {
+            fail(*readers[i], to_kafka(results[i].error()));
+        }
+    }
+}
+
+rt::Task<void> FetchReader::read_round(Deadline patience) {
     std::size_t at = 0;
     while (at < partitions_.size() && (room() > 0 || bytes_ == 0)) {
         std::uint64_t left = room();
@@ -115,6 +139,7 @@ rt::Task<void> FetchReader::read_round() {
                 .log = partition.log,
                 .from = partition.next,
                 .bytes_max = static_cast<std::uint32_t>(wanted),
+                .patience = patience,
             });
         }
         if (requests.empty()) {

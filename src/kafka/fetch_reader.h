@@ -36,9 +36,12 @@ class FetchReader {
 
     /// Find the partitions' logs. One read per target, in order.
     rt::Task<void> resolve(std::span<const FetchTarget> targets);
-    /// Read on, until `bytes_min` are there or no more is to be had, up to `bytes_max`. Both count
-    /// from the first call.
-    rt::Task<void> read(std::uint64_t bytes_min, std::uint64_t bytes_max);
+    /// Read on, until `bytes_min` are there, no more is to be had or `patience` is over, up to
+    /// `bytes_max`. Both sizes count from the first call.
+    rt::Task<void> read(std::uint64_t bytes_min, std::uint64_t bytes_max, Deadline patience);
+    /// Bounds of the partitions for which there was no room or no time. Cost: nothing for logs
+    /// that are loaded.
+    rt::Task<void> look();
     /// Wait until a partition that may be read further has more than has been seen; false at the
     /// deadline, or when there is none.
     rt::Task<bool> wait(Deadline deadline);
@@ -48,7 +51,7 @@ class FetchReader {
     std::span<PartitionRead> partitions() noexcept { return partitions_; }
 
   private:
-    rt::Task<void> read_round();
+    rt::Task<void> read_round(Deadline patience);
     rt::Task<Result<catalog::StreamPtr>> stream_of(const FetchTarget& target);
     PartitionRead begin(const FetchTarget& target, const Result<catalog::StreamPtr>& stream);
     void fail(PartitionRead& partition, KafkaError error);

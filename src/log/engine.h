@@ -62,6 +62,9 @@ struct ReadRequest {
     LogId log;
     Offset from;
     std::uint32_t bytes_max = 0;  // of payload; the first entry comes back even when it is larger
+    /// From then on: answer what has been found. The first entry is waited for nonetheless, unless
+    /// reading it has not begun.
+    Deadline patience = no_deadline;
     /// Refuse to read the object store for this log: answer what memory holds, maybe nothing.
     bool memory_only = false;
 };

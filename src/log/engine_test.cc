@@ -100,6 +100,47 @@ rt::Task<std::vector<Result<Appended>>> append_many(
     co_return co_await engine.append(std::move(requests), executor.now() + 30s);
 }
 
+rt::Task<Result<ReadBatch>> read_one(Engine& engine, ReadRequest request) {
+    auto results = co_await engine.read({request});
+    co_return std::move(results.front());
+}
+
+TEST(Engine, a_read_from_objects_is_patient_and_reads_ahead) {
+    TestCluster cluster(3);
+    auto& writer = cluster.add_node();
+    for (int i = 0; i < 100; ++i) {
+        const auto done = cluster.run(writer.home(), append(*writer.engine, entry(log_a, "x")));
+        ASSERT_TRUE(done.ok());
+    }
+    cluster.stop(writer);
+    auto& node = cluster.add_node();
+    cluster.flakiness.delay_max = 100ms;
+    const auto now = [&] { return cluster.loop.now(); };
+    const ReadRequest all{.log = log_a, .from = Offset(0), .bytes_max = 1 << 20};
+
+    ReadRequest none = all;
+    none.bytes_max = 0;
+    EXPECT_EQ(cluster.run(node.home(), read_one(*node.engine, none)).value().entries.size(), 1U);
+    const std::uint64_t gets = node.flaky_objects.gets;
+    EXPECT_LE(gets, 3U) << "no more than there is room for";
+
+    ReadRequest hasty = all;
+    hasty.patience = now() + 150ms;
+    MonoTime begin = now();
+    const auto some = cluster.run(node.home(), read_one(*node.engine, hasty)).value();
+    EXPECT_GE(some.entries.size(), 1U);
+    EXPECT_LT(some.entries.size(), 90U);
+    EXPECT_EQ(some.bounds.high_watermark, Offset(100));
+    EXPECT_LT(now() - begin, 400ms);
+
+    hasty.patience = now();
+    EXPECT_TRUE(cluster.run(node.home(), read_one(*node.engine, hasty)).value().entries.empty());
+
+    begin = now();
+    EXPECT_EQ(cluster.run(node.home(), read_one(*node.engine, all)).value().entries.size(), 100U);
+    EXPECT_LT(now() - begin, 3s) << "one after the other it is about 10 s";
+}
+
 TEST(Engine, one_flush_is_one_put_and_one_write_whatever_the_number_of_logs) {
     TestCluster cluster(2);
     auto& node = cluster.add_node(1);

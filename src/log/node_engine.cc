@@ -13,6 +13,7 @@ namespace lakestream::log {
 namespace {
 
 constexpr Duration deadline_tick = 100ms;
+constexpr std::size_t lanes_max = 8;  // requests of one call that a shard serves at once
 
 /// Gathers the answers of several shards to one call, each for some of its requests.
 template <class Answer>
@@ -22,17 +23,14 @@ struct Gathered {
     std::size_t open = 0;
     rt::Promise<std::vector<Answer>> promise;
 
-    void complete(const std::vector<std::size_t>& places, std::vector<Answer> part) {
+    void complete(std::size_t place, Answer answer) {
         const std::scoped_lock lock(mutex);
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            answers[places[i]].emplace(std::move(part[i]));
-        }
-        open -= places.size();
-        if (open == 0) {
+        answers[place].emplace(std::move(answer));
+        if (--open == 0) {
             std::vector<Answer> all;
             all.reserve(answers.size());
-            for (std::optional<Answer>& answer : answers) {
-                all.push_back(std::move(*answer));
+            for (std::optional<Answer>& each : answers) {
+                all.push_back(std::move(*each));
             }
             promise.set(std::move(all));
         }
@@ -42,20 +40,25 @@ struct Gathered {
 template <class Answer, class Request>
 using Serve = rt::Task<Answer> (Shard::*)(Request);
 
+/// One shard's requests of a call, taken one after the other by a few lanes.
+template <class Request>
+struct Part {
+    std::vector<std::size_t> places;
+    std::vector<Request> requests;
+    std::size_t next = 0;
+};
+
 template <class Answer, class Request>
-rt::Task<bool> serve_part(
+rt::Task<bool> serve_lane(
     Shard& shard,
     Serve<Answer, Request> serve,
     std::shared_ptr<Gathered<Answer>> gathered,
-    std::vector<std::size_t> places,
-    std::vector<Request> requests
+    std::shared_ptr<Part<Request>> part
 ) {
-    std::vector<Answer> answers;
-    answers.reserve(requests.size());
-    for (Request& request : requests) {
-        answers.push_back(co_await (shard.*serve)(std::move(request)));
+    while (part->next < part->requests.size()) {
+        const std::size_t i = part->next++;
+        gathered->complete(part->places[i], co_await (shard.*serve)(std::move(part->requests[i])));
     }
-    gathered->complete(places, std::move(answers));
     co_return true;
 }
 
@@ -225,19 +228,21 @@ rt::Future<std::vector<Answer>> scatter(
     gathered->answers.resize(requests.size());
     gathered->open = requests.size();
     auto future = gathered->promise.future();
-    std::vector<std::vector<std::size_t>> places(shards.size());
-    std::vector<std::vector<Request>> parts(shards.size());
+    std::vector<std::shared_ptr<Part<Request>>> parts(shards.size());  // shared by its lanes
     for (std::size_t i = 0; i < requests.size(); ++i) {
-        const std::size_t home = engine.home(log_of(requests[i]));
-        places[home].push_back(i);
-        parts[home].push_back(std::move(requests[i]));
+        auto& part = parts[engine.home(log_of(requests[i]))];
+        if (part == nullptr) {
+            part = std::make_shared<Part<Request>>();
+        }
+        part->places.push_back(i);
+        part->requests.push_back(std::move(requests[i]));
     }
     for (std::size_t i = 0; i < shards.size(); ++i) {
-        if (!parts[i].empty()) {
-            static_cast<void>(rt::submit(
-                shards[i]->executor(),
-                serve_part(*shards[i], serve, gathered, std::move(places[i]), std::move(parts[i]))
-            ));
+        const std::size_t count = parts[i] == nullptr ? 0 : parts[i]->requests.size();
+        for (std::size_t lane = 0; lane < std::min(count, lanes_max); ++lane) {
+            static_cast<void>(
+                rt::submit(shards[i]->executor(), serve_lane(*shards[i], serve, gathered, parts[i]))
+            );
         }
     }
     return future;

@@ -154,12 +154,27 @@ class Shard {
         std::map<std::uint64_t, std::vector<EntryVerdict>> unclaimed;  // ours, folded by a scan
     };
 
+    struct Arrival;
+
+    /// One index record on its way into an answer.
+    struct Step {
+        OffsetRange range;
+        WallTime created;
+        index::IndexRecord value;
+        std::shared_ptr<Arrival> section;  // shared with the task that fetches; null: none needed
+    };
+
     /// A read from the index, in progress.
     struct Reading {
         Offset from;  // where to go on
         std::uint64_t bytes_max = 0;
-        std::uint64_t bytes = 0;
+        Deadline patience;
+        Offset end;
+        std::uint64_t begun = 0;  // bytes of all steps so far
+        std::uint64_t bytes = 0;  // in `entries`
+        bool last = false;        // no further record is wanted
         bool full = false;
+        std::deque<Step> ahead;
         std::vector<ReadEntry> entries;
 
         /// False when the entry has no room any more.
@@ -193,8 +208,13 @@ class Shard {
     rt::Task<Status> save(Log& log);
     rt::Task<void> save_in_background(Log& log);
     rt::Task<Result<ReadBatch>> read_index(Log& log, ReadRequest request);
-    rt::Task<Status> read_raw(
-        Log& log, const meta::Record& record, index::IndexRecord value, Reading& reading
+    rt::Task<Status> walk_index(Log& log, Reading& reading);
+    bool has_enough(const Reading& reading) const;
+    bool may_begin(const Reading& reading) const;
+    Status begin_step(Log& log, const meta::Record& record, Reading& reading);
+    rt::Task<Status> finish_step(Log& log, Step step, Reading& reading);
+    rt::Task<void> fetch_section(
+        LogId log, std::string key, index::IndexRecord record, std::shared_ptr<Arrival> arrival
     );
     rt::Task<Status> read_compacted(
         Log& log, index::IndexRecord value, OffsetRange range, Reading& reading

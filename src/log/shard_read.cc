@@ -15,24 +15,8 @@ namespace lakestream::log {
 
 namespace {
 
-std::string partition_key(LogId log) {
-    return std::to_string(log.v);
-}
-
 std::string fold_key(LogId log) {
     return fmt::format("/lks/fold/{}", log.v);
-}
-
-/// The value of one record; none when there is no such record.
-rt::Task<Result<std::optional<meta::Record>>> find_record(
-    meta::MetadataStore& store, std::string key, std::optional<std::string> partition
-) {
-    auto record =
-        co_await store.get({.key = std::move(key), .partition_key = std::move(partition)});
-    if (record.is(ErrorCode::not_found)) {
-        co_return std::nullopt;
-    }
-    co_return std::optional(LKS_CO_TRY(std::move(record)));
 }
 
 }  // namespace
@@ -264,7 +248,7 @@ rt::Task<Result<ReadBatch>> Shard::read(ReadRequest request) {
     if (!target.tail.empty() && target.tail.front().range.begin <= request.from) {
         co_return read_tail(target, request);
     }
-    if (request.memory_only) {
+    if (request.memory_only || seams_.executor.now() >= request.patience) {
         co_return ReadBatch{.entries = {}, .bounds = bounds};
     }
     co_return co_await read_index(target, request);
@@ -284,104 +268,6 @@ ReadBatch Shard::read_tail(const Log& log, const ReadRequest& request) const {
         batch.entries.push_back({entry->range, entry->payload, entry->created, entry->is_void});
     }
     return batch;
-}
-
-bool Shard::Reading::add(ReadEntry entry) {
-    if (bytes > 0 && bytes + entry.payload.size() > bytes_max) {
-        full = true;
-        return false;
-    }
-    bytes += entry.payload.size();
-    from = entry.range.end;
-    entries.push_back(std::move(entry));
-    return true;
-}
-
-rt::Task<Result<ReadBatch>> Shard::read_index(Log& log, ReadRequest request) {
-    const LogBounds bounds{log.start, log.fold.end};
-    Reading reading{.from = request.from, .bytes_max = request.bytes_max, .entries = {}};
-    IndexScan scan(seams_.metadata, log.id, request.from, std::nullopt);
-    bool more = true;
-    while (more && !reading.full) {
-        const auto records = LKS_CO_TRY(co_await scan.next());
-        more = !records.empty();
-        for (const meta::Record& record : records) {
-            auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
-            const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
-            const OffsetRange range{key.end - value.message_count, key.end};
-            if (range.begin >= bounds.high_watermark || reading.bytes >= reading.bytes_max) {
-                reading.full = true;
-            }
-            if (reading.full) {
-                break;
-            }
-            Status done = value.file_type == index::FileType::raw
-                              ? co_await read_raw(log, record, std::move(value), reading)
-                              : co_await read_compacted(log, std::move(value), range, reading);
-            LKS_CO_TRY(std::move(done));
-        }
-    }
-    if (reading.entries.empty()) {
-        co_return corrupt("log {}: no index record holds offset {}", log.id, request.from);
-    }
-    co_return ReadBatch{std::move(reading.entries), bounds};
-}
-
-rt::Task<Status> Shard::read_raw(
-    Log& log, const meta::Record& record, index::IndexRecord value, Reading& reading
-) {
-    const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
-    Offset offset = key.end - value.message_count;
-    const auto section = LKS_CO_TRY(co_await read_section(log.id, record.key, std::move(value)));
-    for (const SectionData::Entry& entry : section->entries) {
-        const OffsetRange range{offset, offset + entry.records};
-        offset = range.end;
-        if (range.end <= reading.from) {
-            continue;
-        }
-        const bool is_void = !log.fold.void_at(range.begin).empty();
-        if (!reading.add({range, is_void ? Bytes() : entry.payload, record.version.created, is_void}
-            )) {
-            break;
-        }
-    }
-    co_return Status();
-}
-
-rt::Task<Status> Shard::read_compacted(
-    Log& log, index::IndexRecord value, OffsetRange range, Reading& reading
-) {
-    if (seams_.compacted == nullptr) {
-        co_return unsupported(
-            "log {}: offsets {} to {} are in compacted object {}; this program cannot read those",
-            log.id,
-            range.begin,
-            range.end,
-            value.location
-        );
-    }
-    // While a replacement is half done, records it covers may have been read already.
-    Offset at = std::max(reading.from, range.begin);
-    while (at < range.end && !reading.full &&
-           (reading.bytes == 0 || reading.bytes < reading.bytes_max)) {
-        const std::uint64_t room = reading.bytes_max - std::min(reading.bytes, reading.bytes_max);
-        auto parts = LKS_CO_TRY(co_await seams_.compacted->read(log.id, value, range, at, room));
-        for (CompactedPart& part : parts) {
-            if (part.range.begin > at &&
-                !reading.add({{at, part.range.begin}, {}, part.created, true})) {
-                co_return Status();
-            }
-            at = part.range.end;
-            if (!reading.add({part.range, std::move(part.payload), part.created, false})) {
-                co_return Status();
-            }
-        }
-        if (parts.empty()) {  // only voids are left
-            reading.add({{at, range.end}, {}, WallTime(), true});
-            at = range.end;
-        }
-    }
-    co_return Status();
 }
 
 rt::Task<std::vector<LogId>> Shard::take_grown() {
@@ -425,36 +311,6 @@ rt::Task<Result<Offset>> Shard::checkpoint(LogId id) {
         LKS_CO_TRY(co_await save(target));
     }
     co_return target.saved;
-}
-
-rt::Task<Result<SectionDataPtr>> Shard::read_section(
-    LogId id, std::string key, index::IndexRecord record
-) {
-    const Deadline deadline = seams_.executor.now() + settings_.damage_patience;
-    Duration backoff = settings_.backoff_min;
-    while (true) {
-        auto section = co_await seams_.sections.read(id, record);
-        if (!section.is(ErrorCode::not_found)) {
-            co_return section;
-        }
-        // Compaction may have replaced the record and cleaning removed the object: look again.
-        auto now = co_await find_record(seams_.metadata, key, partition_key(id));
-        if (now.ok() && now->has_value()) {
-            record = LKS_CO_TRY(index::IndexRecord::decode((*now)->value));
-        } else if (now.ok()) {
-            co_return conflict("log {}: index record {} was replaced while reading", id, key);
-        }
-        if (seams_.executor.now() > deadline) {
-            co_return corrupt(
-                "WAL object {} is missing, index record {} refers to it; restore the object, the "
-                "range is unreadable until then",
-                record.location,
-                key
-            );
-        }
-        co_await rt::sleep_until(seams_.executor.now() + backoff);
-        backoff = std::min(backoff * 2, settings_.backoff_max);
-    }
 }
 
 rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(

@@ -52,7 +52,10 @@ rt::Task<Answer> drop(Call call, const Asked& asked) {
     auto stream = co_await load_topic(catalog, asked.name.value_or(std::string()), asked.topic_id);
     Error error;
     if (stream.ok()) {
-        const Status dropped = co_await catalog.drop((*stream)->name);
+        // A topic's id means this topic, its name whatever has the name.
+        const Status dropped = co_await catalog.drop(
+            (*stream)->name, by_id ? std::optional((*stream)->incarnation) : std::nullopt
+        );
         if (dropped.ok()) {
             co_return Answer{.name = (*stream)->name.name, .topic_id = topic_id(**stream)};
         }

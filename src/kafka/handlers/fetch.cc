@@ -22,6 +22,9 @@ using Answer = Response::PartitionData;
 
 constexpr std::int8_t read_committed = 1;
 constexpr std::int16_t first_version_with_error = 7;
+/// So long is read what is on the object store, or as long as the client would wait for appends.
+/// Then it gets what is there, and asks for more.
+constexpr auto read_patience = std::chrono::milliseconds(500);
 
 /// The records of a partition, with offsets. Damage makes it an error.
 Slices stamped_records(const Call& call, PartitionRead& partition) {
@@ -126,12 +129,14 @@ rt::Task<Response> FetchHandler::handle(Call call, Request request, ResponseMemo
         grant = {};
         grant = call.shard.response_memory.take(wanted);
         const std::uint64_t bytes_min = std::min(asked_min, grant.bytes());
-        co_await reader.read(bytes_min, grant.bytes());
+        const Deadline patience = std::max(deadline, call.shard.executor.now() + read_patience);
+        co_await reader.read(bytes_min, grant.bytes(), patience);
         grant.settle(reader.bytes());
         if (reader.bytes() >= bytes_min || reader.failed() || !co_await reader.wait(deadline)) {
             break;
         }
     }
+    co_await reader.look();
     co_return respond(call, request, plan, reader.partitions());
 }
 

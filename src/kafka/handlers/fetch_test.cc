@@ -190,6 +190,22 @@ TEST_F(Fetch, the_first_batch_comes_however_large_and_only_the_first) {
     EXPECT_TRUE(partitions.at(2).records->empty());
 }
 
+TEST_F(Fetch, partitions_without_room_say_where_they_end_and_what_is_wrong) {
+    append(0, std::string(1000, 'x'));
+    append(1, "b");
+    append(1, "c");
+    FetchRequest request = request_of({at(0, 0), at(1, 0), at(2, 7)});
+    request.max_bytes = 100;
+    const auto response = fetch(request);
+    const auto& partitions = response.responses.at(0).partitions;
+    EXPECT_EQ(offsets(partitions.at(0)).size(), 2);
+    EXPECT_TRUE(partitions.at(1).records->empty());
+    EXPECT_EQ(partitions.at(1).high_watermark, 4);
+    EXPECT_EQ(partitions.at(1).last_stable_offset, 4);
+    EXPECT_EQ(partitions.at(1).log_start_offset, 0);
+    EXPECT_EQ(partitions.at(2).error_code, KafkaError::offset_out_of_range);
+}
+
 TEST_F(Fetch, a_partition_limit_is_kept) {
     for (int i = 0; i < 10; ++i) {
         append(0, std::string(1000, 'x'));

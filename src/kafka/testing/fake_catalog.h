@@ -73,7 +73,14 @@ class FakeCatalog final : public catalog::Catalog {
         co_return streams;
     }
 
-    rt::Task<Status> drop(catalog::StreamName name) override {
+    rt::Task<Status> drop(
+        catalog::StreamName name, std::optional<std::array<std::byte, 16>> incarnation
+    ) override {
+        const auto found = streams_.find(name);
+        if (incarnation.has_value() && found != streams_.end() &&
+            found->second->incarnation != *incarnation) {
+            co_return not_found("stream {} has another incarnation", name.name);
+        }
         co_return streams_.erase(name) > 0 ? Status() : not_found("stream {}", name.name);
     }
 
