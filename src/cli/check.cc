@@ -5,14 +5,14 @@
 #include <map>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <utility>
 
 #include "base/format.h"
 #include "catalog/keys.h"
 #include "catalog/log_owner.h"
+#include "cli/check_parts.h"
 #include "cli/commands.h"
-#include "cli/text.h"
+#include "cli/report.h"
 #include "codec/crc32c.h"
 #include "compact/compacted_objects.h"
 #include "index/key.h"
@@ -21,6 +21,7 @@
 #include "log/index_value.h"
 #include "server/blocking.h"
 #include "server/leaves.h"
+#include "table/compacted_file_index.h"
 #include "wal/object_format.h"
 #include "wal/object_name.h"
 
@@ -52,46 +53,50 @@ struct Row {
 
 class Checker {
   public:
-    Checker(
-        meta::MetadataStore& metadata,
-        objstore::ObjectStore& objects,
-        objstore::ObjectStore& compacted
-    )
-        : metadata_(metadata), objects_(objects), compacted_(compacted) {}
+    Checker(meta::MetadataStore& metadata, objstore::ObjectStore& objects, Report& report)
+        : metadata_(metadata), objects_(objects), report_(report) {}
 
-    rt::Task<Result<Exit>> run() {
+    rt::Task<Status> run() {
         LKS_CO_TRY(co_await load_snapshots());
         LKS_CO_TRY(co_await walk_index());
         for (const auto& [name, claims] : claims_) {
             LKS_CO_TRY(co_await check_object(name, claims));
         }
         LKS_CO_TRY(co_await find_orphans());
-        say(fmt::format(
-            "note: {} logs, {} index records, {} WAL objects, {} compacted objects, {} fold "
-            "snapshots, "
-            "{} problems",
+        co_return report_.output();
+    }
+
+    /// What is compacted, to be read after `run`.
+    const std::vector<CompactedClaim>& compacted() const { return compacted_; }
+
+    /// What was looked at.
+    std::string counts() const {
+        return fmt::format(
+            "{} logs, {} index records, {} WAL objects, {} compacted objects, {} fold snapshots",
             logs_,
             records_,
             claims_.size(),
-            compacted_names_.size(),
-            snapshots_count_,
-            problems_
-        ));
-        LKS_CO_TRY(output_);
-        co_return problems_ == 0 ? Exit::ok : Exit::failed;
+            compacted_.size(),
+            snapshots_count_
+        );
     }
 
   private:
-    void say(const std::string& line) {
-        if (output_.ok()) {
-            output_ = put_line(line);
-        }
-    }
-
+    /// In the metadata store.
     template <class... Args>
     void problem(fmt::format_string<Args...> format, Args&&... args) {
-        ++problems_;
-        say(fmt::format(format, std::forward<Args>(args)...));
+        report_.problem(
+            "{}; restore the metadata from a copy", fmt::format(format, std::forward<Args>(args)...)
+        );
+    }
+
+    /// In a WAL object.
+    template <class... Args>
+    void object_problem(fmt::format_string<Args...> format, Args&&... args) {
+        report_.problem(
+            "{}; restore the object from a copy, what it lacks cannot be read until then",
+            fmt::format(format, std::forward<Args>(args)...)
+        );
     }
 
     rt::Task<Status> load_snapshots() {
@@ -173,10 +178,10 @@ class Checker {
         ++logs_;
         drop_replaced(rows);
         check_chain(rows);
-        check_fold(rows);
+        std::optional<log::FoldState> saved = check_fold(rows);
         for (const Row& row : rows) {
             if (row.compacted()) {
-                LKS_CO_TRY(co_await check_compacted(row));
+                LKS_CO_TRY(co_await note_compacted(row, saved));
             } else {
                 note_claim(row);
             }
@@ -192,7 +197,7 @@ class Checker {
             if (row.compacted()) {
                 covered = row.begin();
             } else if (row.begin() >= covered) {
-                say(fmt::format("note: index {} is replaced and not yet deleted", row.record.key));
+                report_.note("note: index {} is replaced and not yet deleted", row.record.key);
                 continue;
             }
             kept.push_back(std::move(row));
@@ -226,15 +231,16 @@ class Checker {
         }
     }
 
-    /// The stored fold equals the fold from the beginning. Where that is compacted, the stored one
-    /// is taken for true; then it must reach as far as what was compacted (INV-SNAPSHOT).
-    void check_fold(const std::vector<Row>& rows) {
+    /// The stored fold, if there is one. It equals the fold from the beginning. Where that is
+    /// compacted, the stored one is taken for true; then it must reach as far as what was compacted
+    /// (INV-SNAPSHOT).
+    std::optional<log::FoldState> check_fold(const std::vector<Row>& rows) {
         const LogId log = rows.front().key.log;
         const auto stored = snapshots_.find(log);
         if (stored == snapshots_.end()) {
-            return;
+            return std::nullopt;
         }
-        const log::FoldState saved = std::move(stored->second);
+        log::FoldState saved = std::move(stored->second);
         snapshots_.erase(stored);
         std::optional<log::FoldState> state = log::FoldState();
         bool reached = saved.end == Offset(0);
@@ -247,7 +253,7 @@ class Checker {
             if (row.compacted()) {
                 state.reset();
             } else if (state.has_value() && !fold_row(*state, row)) {
-                return;
+                return saved;
             }
             if (row.key.end != saved.end) {
                 continue;
@@ -263,6 +269,7 @@ class Checker {
                 "metadata /lks/fold/{}: ends at {}, where no index record ends", log, saved.end
             );
         }
+        return saved;
     }
 
     /// False when the rest of the log cannot be folded.
@@ -278,26 +285,54 @@ class Checker {
         return true;
     }
 
-    rt::Task<Status> check_compacted(const Row& row) {
+    rt::Task<Status> note_compacted(const Row& row, const std::optional<log::FoldState>& saved) {
         const auto owner = co_await catalog::find_log_owner(metadata_, row.key.log);
         if (!owner.ok()) {
-            problem("index {}: {}", row.record.key, owner.error());
+            problem(
+                "index {}: nobody knows where its compacted object is: {}",
+                row.record.key,
+                owner.error()
+            );
             co_return Status();
         }
-        const std::string name = fmt::format(
-            "{}/{}",
-            compact::compacted_folder(owner->stream.ns, owner->stream.name),
-            row.value.location
-        );
-        compacted_names_.insert(name);
-        const auto found = co_await compacted_.head(name);
-        if (!found.ok() && !found.is(ErrorCode::not_found)) {
-            co_return found.error();
-        }
-        if (!found.ok()) {
-            problem("compacted object {}: missing; index {} needs it", name, row.record.key);
-        }
+        const OffsetRange range{row.begin(), row.key.end};
+        compacted_.push_back({
+            .key = row.record.key,
+            .log = row.key.log,
+            .range = range,
+            .name = fmt::format(
+                "{}/{}",
+                compact::compacted_folder(owner->stream.ns, owner->stream.name),
+                row.value.location
+            ),
+            .payload_bytes = row.value.entry_size_bytes,
+            .cumulative = row.key.cumulative,
+            .voids = saved.has_value() && saved->end >= range.end
+                         ? std::optional(saved->voids_in(range))
+                         : std::nullopt,
+        });
+        check_file_index(row);
         co_return Status();
+    }
+
+    /// The text that other engines look the object up in says the same.
+    void check_file_index(const Row& row) {
+        const auto text = std::ranges::find(
+            row.value.extra, table::file_index_key, &std::pair<std::string, std::string>::first
+        );
+        if (text == row.value.extra.end()) {
+            return;
+        }
+        const auto files = table::CompactedFileIndex::decode(text->second);
+        const auto file = files.ok() ? files->find(row.key.end - 1) : files.error();
+        if (!file.ok() || *file != row.value.location) {
+            problem(
+                "index {}: its file index says {}, its location {}",
+                row.record.key,
+                file.ok() ? *file : file.error().to_string(),
+                row.value.location
+            );
+        }
     }
 
     void note_claim(const Row& row) {
@@ -323,18 +358,20 @@ class Checker {
             if (!body.is(ErrorCode::not_found) && !body.is(ErrorCode::corrupt)) {
                 co_return body.error();
             }
-            problem("object {}: {}; index {} needs it", name, body.error(), claims.front().key);
+            object_problem(
+                "object {}: {}; index {} needs it", name, body.error(), claims.front().key
+            );
             co_return Status();
         }
         const auto header = wal::ObjectHeader::parse(body->span());
         if (!header.ok()) {
-            problem("object {}: {}", name, header.error());
+            object_problem("object {}: {}", name, header.error());
             co_return Status();
         }
         const std::uint64_t payload = body->size() - header->payload_begin();
         for (const Claim& claim : claims) {
             if (claim.object_bytes != static_cast<std::int64_t>(payload)) {
-                problem(
+                object_problem(
                     "object {}: {} bytes of payload, index {} says {}",
                     name,
                     payload,
@@ -355,7 +392,9 @@ class Checker {
     ) {
         const wal::Section* section = header.find(claim.log);
         if (section == nullptr) {
-            problem("object {}: has no section of log {}, index {}", name, claim.log, claim.key);
+            object_problem(
+                "object {}: has no section of log {}, index {}", name, claim.log, claim.key
+            );
             return;
         }
         std::vector<std::int32_t> records;
@@ -364,7 +403,7 @@ class Checker {
         for (const wal::EntryPlace& place : section->entries) {
             const std::uint64_t begin = header.payload_begin() + place.offset;
             if (begin + place.length > body.size()) {
-                problem("object {}: an entry of log {} ends behind it", name, claim.log);
+                object_problem("object {}: an entry of log {} ends behind it", name, claim.log);
                 return;
             }
             crc = codec::crc32c(body.span().subspan(begin, place.length), crc);
@@ -372,12 +411,12 @@ class Checker {
             records.push_back(place.records);
         }
         if (records != claim.entry_records) {
-            problem(
+            object_problem(
                 "object {}: log {} has other entries than index {}", name, claim.log, claim.key
             );
         }
         if (bytes != claim.entry_bytes) {
-            problem(
+            object_problem(
                 "object {}: log {} has {} bytes, index {} says {}",
                 name,
                 claim.log,
@@ -387,7 +426,7 @@ class Checker {
             );
         }
         if (claim.crc32c.has_value() && crc != *claim.crc32c) {
-            problem("object {}: wrong CRC of log {}, index {}", name, claim.log, claim.key);
+            object_problem("object {}: wrong CRC of log {}, index {}", name, claim.log, claim.key);
         }
     }
 
@@ -398,8 +437,7 @@ class Checker {
             const auto page = LKS_CO_TRY(co_await objects_.list("", after, list_page));
             for (const objstore::ObjectInfo& object : page.objects) {
                 if (wal::object_date(object.name).has_value() && !claims_.contains(object.name)) {
-                    say(fmt::format("note: orphan object {} of {} bytes", object.name, object.size)
-                    );
+                    report_.note("note: orphan object {} of {} bytes", object.name, object.size);
                 }
                 after = object.name;
             }
@@ -410,23 +448,30 @@ class Checker {
 
     meta::MetadataStore& metadata_;
     objstore::ObjectStore& objects_;
-    objstore::ObjectStore& compacted_;
+    Report& report_;
     std::map<LogId, log::FoldState> snapshots_;         // not yet compared
     std::map<std::string, std::vector<Claim>> claims_;  // by object
-    std::set<std::string> compacted_names_;
+    std::vector<CompactedClaim> compacted_;
     std::uint64_t snapshots_count_ = 0;
     std::uint64_t logs_ = 0;
     std::uint64_t records_ = 0;
-    std::uint64_t problems_ = 0;
-    Status output_;
 };
 
 }  // namespace
 
 Result<Exit> check(const server::Settings& settings) {
     const auto leaves = LKS_TRY(server::Leaves::open(settings, server::Open::existing));
-    Checker checker(leaves->metadata(), leaves->objects(), leaves->compaction().compacted);
-    return server::run_blocking(leaves->loops()[0], checker.run());
+    Report report;
+    Checker checker(leaves->metadata(), leaves->objects(), report);
+    LKS_TRY(server::run_blocking(leaves->loops()[0], checker.run()));
+    compact::TableFilesLoader loader;
+    for (const CompactedClaim& claim : checker.compacted()) {
+        LKS_TRY(check_compacted(*leaves, loader, claim, report));
+    }
+    const std::size_t tables = LKS_TRY(check_tables(*leaves, loader, report));
+    report.note("note: {}, {} tables, {} problems", checker.counts(), tables, report.problems());
+    LKS_TRY(report.output());
+    return report.problems() == 0 ? Exit::ok : Exit::failed;
 }
 
 }  // namespace lakestream::cli

@@ -69,8 +69,26 @@ struct Bench {
 
 Status bench(const std::string& bootstrap, const Bench& options);
 
+struct Scan {
+    std::string topic;  // TOPIC or NAMESPACE/TOPIC
+    std::optional<std::uint64_t> limit;
+    std::optional<std::int32_t> partition;
+    std::optional<std::int64_t> offset;  // the first
+    RecordFormat format = RecordFormat::text;
+};
+
+/// Commands that read the Iceberg tables of a data folder; a node may run over it.
+/// A damaged table is listed as such, and the others are listed all the same.
+Result<Exit> table_list(const std::string& data_dir, RecordFormat format);
+Status table_describe(const std::string& data_dir, const std::string& topic, RecordFormat format);
+Status table_scan(const std::string& data_dir, const Scan& options);
+/// Compares a table with its topic: one line for each difference. Errors: it could not be done.
+Result<Exit> table_verify(const server::Settings& settings, const std::string& topic);
+
 /// JSON lines about stored things.
 Status inspect_wal(const std::string& file);
+/// `file` is one of the pair; the other lies beside it.
+Status inspect_compacted(const std::string& file);
 Status inspect_index(const server::Settings& settings, const std::string& log);
 Status inspect_meta(const server::Settings& settings, const std::string& key);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // inspect: stored things as JSON lines.
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,8 @@
 #include "log/index_scan.h"
 #include "server/blocking.h"
 #include "server/leaves.h"
+#include "table/bytes_file.h"
+#include "table/compacted_index.h"
 #include "wal/object_format.h"
 
 namespace lakestream::cli {
@@ -168,7 +171,97 @@ rt::Task<Status> print_meta(meta::MetadataStore& store, std::string prefix) {
     }
 }
 
+/// A file of a pair, whole. Errors name it.
+Result<Bytes> read_half(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) {
+        return not_found(
+            "cannot read {}: a compacted object is a pair of a .parquet and an .index file with "
+            "one "
+            "name; restore the one that is missing from a copy",
+            path
+        );
+    }
+    return Bytes::own(std::string{std::istreambuf_iterator<char>(in), {}});
+}
+
+Error damaged(Error error, const std::string& path) {
+    if (error.code == ErrorCode::corrupt) {
+        error.message += "; keep the file, and restore it from a copy";
+    }
+    return std::move(error).with_context(path);
+}
+
+Status print_entries(
+    table::CompactedReader& reader, const std::vector<table::EntryHeader>& headers
+) {
+    constexpr std::uint64_t read_bytes = 1 << 20;
+    for (std::size_t i = 0; i < headers.size();) {
+        for (const table::CompactedEntry& entry :
+             LKS_TRY(reader.read(headers[i].offset, read_bytes))) {
+            LKS_TRY(print({
+                {"kind", "entry"},
+                {"begin", entry.range.begin.v},
+                {"end", entry.range.end.v},
+                {"records", entry.range.count()},
+                {"timestamp", entry.timestamp_ms},
+                {"bytes", entry.payload.size()},
+                {"cumulative_bytes", entry.cumulative_size},
+                {"batches", batch_json(entry.payload.span())},
+            }));
+            ++i;
+        }
+    }
+    return {};
+}
+
 }  // namespace
+
+Status inspect_compacted(const std::string& file) {
+    const std::filesystem::path path(file);
+    if (path.extension() != ".parquet" && path.extension() != ".index") {
+        return invalid_argument("{}: a .parquet or .index file is wanted", file);
+    }
+    const std::string parquet = std::filesystem::path(path).replace_extension(".parquet").string();
+    const std::string index = std::filesystem::path(path).replace_extension(".index").string();
+    const Bytes index_bytes = LKS_TRY(read_half(index));
+    const Bytes parquet_bytes = LKS_TRY(read_half(parquet));
+    const auto headers = table::decode_compacted_index(index_bytes);
+    if (!headers.ok()) {
+        return damaged(headers.error(), index);
+    }
+    const auto files = LKS_TRY(table::load_table_files());
+    const auto reader = files->read_compacted(
+        std::make_unique<table::BytesFile>(parquet_bytes),
+        std::make_unique<table::BytesFile>(index_bytes)
+    );
+    if (!reader.ok()) {
+        return damaged(reader.error(), parquet);
+    }
+    json line = {
+        {"kind", "compacted"},
+        {"file", parquet},
+        {"bytes", parquet_bytes.size()},
+        {"index_bytes", index_bytes.size()},
+        {"entries", headers->size()},
+        {"footer", (*reader)->footer()},
+    };
+    std::int64_t records = 0;
+    std::int64_t payload = 0;
+    for (const table::EntryHeader& header : *headers) {
+        records += header.records;
+        payload += header.size_bytes;
+    }
+    line["records"] = records;
+    line["payload_bytes"] = payload;
+    if (!headers->empty()) {
+        line["begin"] = headers->front().offset.v;
+        line["end"] = headers->back().range().end.v;
+    }
+    LKS_TRY(print(line));
+    const Status printed = print_entries(**reader, *headers);
+    return printed.ok() ? Status() : Status(damaged(printed.error(), parquet));
+}
 
 Status inspect_wal(const std::string& file) {
     std::ifstream in(file, std::ios::binary);

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "codec/base64.h"
 
 namespace lakestream::cli {
 
@@ -122,15 +123,6 @@ Result<std::int64_t> parse_timestamp(std::string_view text) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
-std::string to_hex(std::span<const std::byte> bytes) {
-    std::string out;
-    out.reserve(bytes.size() * 2);
-    for (const std::byte b : bytes) {
-        fmt::format_to(std::back_inserter(out), "{:02x}", std::to_integer<unsigned>(b));
-    }
-    return out;
-}
-
 bool is_utf8(std::string_view bytes) {
     const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     for (std::size_t i = 0; i < bytes.size();) {
@@ -158,7 +150,7 @@ void put_bytes(nlohmann::json& object, const std::string& name, codec::NullableB
     if (is_utf8(text)) {
         object[name] = text;
     } else {
-        object[name + "_hex"] = to_hex(*bytes);
+        object[name + "_base64"] = codec::base64_encode(*bytes);
     }
 }
 

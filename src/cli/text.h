@@ -22,12 +22,10 @@ Result<std::int64_t> parse_integer(std::string_view text);
 /// fraction. Errors: `invalid_argument`.
 Result<std::int64_t> parse_timestamp(std::string_view text);
 
-std::string to_hex(std::span<const std::byte> bytes);
-
 /// Whether the bytes are well-formed UTF-8.
 bool is_utf8(std::string_view bytes);
 
-/// `name` with the bytes as text; `name_hex` if they are not UTF-8; null stays null.
+/// `name` with the bytes as text; `name_base64` if they are not UTF-8; null stays null.
 void put_bytes(nlohmann::json& object, const std::string& name, codec::NullableBytes bytes);
 
 }  // namespace lakestream::cli

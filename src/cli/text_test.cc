@@ -53,7 +53,7 @@ TEST(Text, BytesAsJson) {
     put_bytes(object, "a", bytes("text"));
     put_bytes(object, "b", bytes("\xff\x01"));
     put_bytes(object, "c", std::nullopt);
-    EXPECT_EQ(object.dump(), R"({"a":"text","b_hex":"ff01","c":null})");
+    EXPECT_EQ(object.dump(), R"({"a":"text","b_base64":"/wE=","c":null})");
 }
 
 }  // namespace

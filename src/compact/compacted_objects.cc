@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "catalog/log_owner.h"
+#include "table/bytes_file.h"
 
 namespace lakestream::compact {
 
@@ -13,24 +14,6 @@ namespace {
 
 constexpr std::string_view parquet_suffix = ".parquet";
 constexpr std::string_view index_suffix = ".index";
-
-/// A file that is in memory.
-class MemoryFile final : public table::RandomFile {
-  public:
-    explicit MemoryFile(Bytes bytes) : bytes_(std::move(bytes)) {}
-
-    std::uint64_t size() const override { return bytes_.size(); }
-
-    Result<Bytes> read(std::uint64_t offset, std::uint64_t count) override {
-        if (offset > bytes_.size() || count > bytes_.size() - offset) {
-            return out_of_range("{} bytes at {} of {}", count, offset, bytes_.size());
-        }
-        return bytes_.slice(offset, count);
-    }
-
-  private:
-    Bytes bytes_;
-};
 
 }  // namespace
 
@@ -97,7 +80,8 @@ rt::Task<Result<CompactedObjects::PairPtr>> CompactedObjects::load(std::string n
     const Status opened = co_await rt::offload(seams_.offloader, [this, pair]() -> Status {
         table::TableFiles* files = LKS_TRY(seams_.loader.get());
         pair->reader = LKS_TRY(files->read_compacted(
-            std::make_unique<MemoryFile>(pair->parquet), std::make_unique<MemoryFile>(pair->index)
+            std::make_unique<table::BytesFile>(pair->parquet),
+            std::make_unique<table::BytesFile>(pair->index)
         ));
         return {};
     });
@@ -122,8 +106,11 @@ rt::Task<Result<std::vector<log::CompactedPart>>> CompactedObjects::read(
     if (entries.is(ErrorCode::out_of_range)) {
         co_return std::vector<log::CompactedPart>();  // only voids behind it
     }
+    if (!entries.ok()) {
+        co_return std::move(entries.error()).with_context(fmt::format("compacted object {}", name));
+    }
     std::vector<log::CompactedPart> parts;
-    for (table::CompactedEntry& entry : LKS_CO_TRY(std::move(entries))) {
+    for (table::CompactedEntry& entry : *entries) {
         if (entry.range.end > from && entry.range.begin < range.end) {
             parts.push_back(
                 {entry.range, wall_from_ms(entry.timestamp_ms), std::move(entry.payload)}

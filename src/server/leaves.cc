@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/format.h"
 #include "compact/local_file.h"
 #include "meta/embedded/embedded_store.h"
@@ -131,30 +132,33 @@ Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode
     LKS_TRY(make_folder(metadata, mode));
     FolderLock lock = LKS_TRY(FolderLock::take(metadata));
     std::unique_ptr<Leaves> leaves(new Leaves(settings, std::move(lock)));
-    leaves->objects_ = LKS_TRY(objstore::LocalStore::open(
-        storage + "/wal", leaves->io_, leaves->clock_, rt::system_rng().next()
-    ));
+    const auto open_store = [&](std::string_view name) {
+        return objstore::LocalStore::open(
+            fmt::format("{}/{}", storage, name),
+            leaves->io_,
+            leaves->clock_,
+            rt::system_rng().next()
+        );
+    };
+    leaves->objects_ = LKS_TRY(open_store("wal"));
     leaves->counted_objects_ =
         std::make_unique<objstore::MetricsStore>(*leaves->objects_, leaves->registry_, "wal");
     leaves->metadata_ = LKS_TRY(run_blocking(
         leaves->loops_[0],
         open_metadata({.folder = metadata + "/db"}, leaves->io_, leaves->registry_)
     ));
-    LKS_TRY(leaves->open_compaction(storage));
+    leaves->storage_folder_ = storage;
+    leaves->compacted_ = LKS_TRY(open_store("compacted"));
+    leaves->tables_ = LKS_TRY(open_store("tables"));
+    if (mode == Open::create) {
+        LKS_TRY(leaves->open_scratch());
+    }
     return leaves;
 }
 
-Status Leaves::open_compaction(const std::string& storage) {
-    const auto open_store = [&](std::string_view name) {
-        return objstore::LocalStore::open(
-            fmt::format("{}/{}", storage, name), io_, clock_, rt::system_rng().next()
-        );
-    };
-    storage_folder_ = storage;
-    compacted_ = LKS_TRY(open_store("compacted"));
-    tables_ = LKS_TRY(open_store("tables"));
+Status Leaves::open_scratch() {
     LKS_TRY(compact::make_empty_folder(scratch_folder()));
-    spill_ = LKS_TRY(compact::open_spill_folder(fmt::format("{}/scratch/spill", storage)));
+    spill_ = LKS_TRY(compact::open_spill_folder(fmt::format("{}/scratch/spill", storage_folder_)));
     return {};
 }
 
@@ -163,6 +167,7 @@ std::string Leaves::scratch_folder() const {
 }
 
 CompactionSeams Leaves::compaction() {
+    LKS_ASSERT(spill_ != nullptr);
     return {
         .offloader = background_,
         .reading = io_,

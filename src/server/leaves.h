@@ -39,7 +39,7 @@ class FolderLock {
 
 enum class Open : std::uint8_t {
     create,    // make folders that are missing
-    existing,  // for tools: what is missing is an error
+    existing,  // for tools: what is missing is an error, and nothing is written to scratch folders
 };
 
 /// The folder of `file:///DIR` or `embedded:///DIR`. Errors: `invalid_argument`, naming the setting
@@ -59,11 +59,16 @@ class Leaves {
     objstore::ObjectStore& objects() { return *counted_objects_; }
     meta::MetadataStore& metadata() { return *metadata_; }
     metrics::Registry& registry() { return registry_; }
+    /// For a node. Precondition: opened with Open::create.
     CompactionSeams compaction();
+    objstore::ObjectStore& compacted() { return *compacted_; }
+    objstore::ObjectStore& tables() { return *tables_; }
+    /// For blocking work.
+    rt::Offloader& offloader() { return io_; }
 
   private:
     Leaves(const Settings& settings, FolderLock lock);
-    Status open_compaction(const std::string& storage);
+    Status open_scratch();
     std::string scratch_folder() const;
 
     FolderLock lock_;

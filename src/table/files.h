@@ -116,6 +116,9 @@ class CompactedReader {
     /// at least one. Errors: `out_of_range` (no entry holds `from`), `corrupt`, or what reading the
     /// file gave; it may be asked again.
     virtual Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) = 0;
+    /// The pairs of the Parquet footer (docs/formats/compacted-object.md); none by other writers
+    /// but those they need.
+    virtual std::map<std::string, std::string> footer() const = 0;
 };
 
 /// Ranged reads of one stored file, for readers; blocking, called on an offloaded thread.

@@ -117,6 +117,7 @@ class CommandLine {
         app_.set_help_flag("--help", "Show this help");
         add_server();
         add_topic();
+        add_table();
         add_stored();
         add_bench();
         add_version();
@@ -298,23 +299,78 @@ class CommandLine {
             ->capture_default_str();
     }
 
+    CLI::App& table_command(
+        CLI::App& table, const std::string& name, const std::string& help, const std::string& flags
+    ) {
+        CLI::App& added = command(table, name, help);
+        add_data_dir(added);
+        added.add_option("topic", topic_, "TOPIC or NAMESPACE/TOPIC")->required();
+        added.footer(fmt::format("Example: lakestream table {} orders{}", name, flags));
+        return added;
+    }
+
+    void add_table() {
+        CLI::App& table = command(app_, "table", "Iceberg tables of a data folder");
+        table.require_subcommand(1);
+
+        CLI::App& list = command(table, "list", "Tables, their size and last commit");
+        add_data_dir(list);
+        add_format(list);
+        list.footer("Example: lakestream table list --data-dir lakestream-data");
+        act(list, [this] { return table_list(data_dir_, format_); });
+
+        CLI::App& describe = table_command(
+            table, "describe", "Columns, committed offsets and files", " --format json"
+        );
+        add_format(describe);
+        act(describe, [this] { return exit_of(table_describe(data_dir_, topic_, format_)); });
+
+        CLI::App& scan =
+            table_command(table, "scan", "Print rows", " --partition 0 --offset 100 --limit 10");
+        add_format(scan);
+        scan.add_option("--limit", scan_.limit, "Stop after so many rows");
+        scan.add_option("--partition", scan_.partition, "Rows of this one only");
+        scan.add_option("--offset", scan_.offset, "Rows from this offset on");
+        act(scan, [this] {
+            scan_.topic = topic_;
+            scan_.format = format_;
+            return exit_of(table_scan(data_dir_, scan_));
+        });
+
+        CLI::App& verify = table_command(
+            table, "verify", "Compare a table with its topic; the node must be stopped", ""
+        );
+        act(verify, [this] { return table_verify(stored(), topic_); });
+    }
+
     void add_stored() {
         CLI::App& inspect = command(app_, "inspect", "Stored things as JSON lines");
         inspect.require_subcommand(1);
         CLI::App& wal = command(inspect, "wal", "Entries of a WAL object");
         wal.add_option("file", key_, "The object's file")->required();
+        wal.footer("Example: lakestream inspect wal lakestream-data/wal/2026/07/01/12/34/OBJECT");
         act(wal, [this] { return exit_of(inspect_wal(key_)); });
+        CLI::App& compacted = command(inspect, "compacted", "Entries of a compacted pair");
+        compacted.add_option("file", key_, "Its .parquet or its .index file")->required();
+        compacted.footer(
+            "Example: lakestream inspect compacted "
+            "lakestream-data/compacted/default/orders/ursa-UUID.parquet"
+        );
+        act(compacted, [this] { return exit_of(inspect_compacted(key_)); });
         CLI::App& index = command(inspect, "index", "Index records of a log");
         index.add_option("log", key_, "Its id")->required();
         add_data_dir(index);
+        index.footer("Example: lakestream inspect index 4");
         act(index, [this] { return exit_of(inspect_index(stored(), key_)); });
         CLI::App& meta = command(inspect, "meta", "Metadata records");
         meta.add_option("key", key_, "How their keys begin");
         add_data_dir(meta);
+        meta.footer("Example: lakestream inspect meta /lks/");
         act(meta, [this] { return exit_of(inspect_meta(stored(), key_)); });
 
         CLI::App& check = command(app_, "check", "Does what is stored hold together?");
         add_data_dir(check);
+        check.footer("Example: lakestream check --data-dir lakestream-data");
         act(check, [this] { return cli::check(stored()); });
     }
 
@@ -366,6 +422,7 @@ class CommandLine {
     RecordFormat format_ = RecordFormat::text;
     TopicCreate create_;
     Produce produce_;
+    Scan scan_;
     Consume consume_;
     Bench bench_;
     std::int64_t bench_seconds_ = 10;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +69,15 @@ class Payloads {
             group_ends_.push_back(rows);
         }
         return {};
+    }
+
+    std::map<std::string, std::string> footer() const {
+        std::map<std::string, std::string> pairs;
+        const auto& stored = parquet_->metadata()->key_value_metadata();
+        for (std::int64_t i = 0; stored != nullptr && i < stored->size(); ++i) {
+            pairs.emplace(stored->key(i), stored->value(i));
+        }
+        return pairs;
     }
 
     std::int64_t rows() const { return group_ends_.empty() ? 0 : group_ends_.back(); }
@@ -180,6 +190,8 @@ class ParquetCompactedReader : public CompactedReader {
         }
         return entries;
     }
+
+    std::map<std::string, std::string> footer() const override { return payloads_.footer(); }
 
   private:
     Result<std::vector<CompactedEntry>> read_rows(std::size_t first, std::size_t last) {

@@ -378,22 +378,38 @@ rt::Task<Result<TableVersion>> FileTable::open_or_create(Position start) {
     co_return outcome_unknown("a table in '{}' was made, but cannot be found", options_.folder);
 }
 
+namespace {
+
+/// Append the live files of a manifest.
+Status add_live(Bytes manifest, const ManifestInfo& info, std::vector<TableFile>& out) {
+    ManifestReader reader = LKS_TRY(ManifestReader::open(std::move(manifest), info));
+    while (auto entry = LKS_TRY(reader.next())) {
+        if (entry->status != EntryStatus::deleted) {
+            out.push_back(std::move(entry->file));
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
 rt::Task<Result<std::vector<TableFile>>> FileTable::load_files(
     const TableMetadata& metadata, const Snapshot& snapshot
 ) {
     const Bytes list = LKS_CO_TRY(co_await read_file(metadata, snapshot.manifest_list));
-    auto manifests = LKS_CO_TRY(read_manifest_list(list));
-    std::ranges::sort(manifests, {}, [](const ManifestInfo& info) {
+    auto manifests = read_manifest_list(list);
+    if (!manifests.ok()) {
+        co_return std::move(manifests.error()).with_context(snapshot.manifest_list);
+    }
+    std::ranges::sort(*manifests, {}, [](const ManifestInfo& info) {
         return std::pair(info.content, info.sequence_number);
     });
     std::vector<TableFile> out;
-    for (const ManifestInfo& info : manifests) {
-        Bytes file = LKS_CO_TRY(co_await read_file(metadata, info.path));
-        ManifestReader reader = LKS_CO_TRY(ManifestReader::open(std::move(file), info));
-        while (auto entry = LKS_CO_TRY(reader.next())) {
-            if (entry->status != EntryStatus::deleted) {
-                out.push_back(std::move(entry->file));
-            }
+    for (const ManifestInfo& info : *manifests) {
+        const Status read =
+            add_live(LKS_CO_TRY(co_await read_file(metadata, info.path)), info, out);
+        if (!read.ok()) {
+            co_return Error(read.error()).with_context(info.path);
         }
     }
     co_return out;

@@ -58,34 +58,38 @@ void write_canonical(const Row& row, std::vector<std::byte>& out) {
     }
 }
 
-void add_to(RowSum& sum, const RowSum& more) {
-    sum.first_offset =
-        sum.rows == 0 ? more.first_offset : std::min(sum.first_offset, more.first_offset);
-    sum.last_offset =
-        sum.rows == 0 ? more.last_offset : std::max(sum.last_offset, more.last_offset);
-    sum.rows += more.rows;
-    sum.low += more.low;
-    sum.high += more.high + (sum.low < more.low ? 1 : 0);
-}
-
 }  // namespace
 
-void RowSums::add(const Row& row) {
+RowSum& RowSum::operator+=(const RowSum& more) {
+    if (more.rows != 0) {
+        first_offset = rows == 0 ? more.first_offset : std::min(first_offset, more.first_offset);
+        last_offset = rows == 0 ? more.last_offset : std::max(last_offset, more.last_offset);
+    }
+    rows += more.rows;
+    low += more.low;
+    high += more.high + (low < more.low ? 1 : 0);
+    return *this;
+}
+
+RowSum RowHasher::sum_of(const Row& row) {
     write_canonical(row, canonical_);
     const XXH128_hash_t hash = XXH3_128bits(canonical_.data(), canonical_.size());
-    add_to(
-        partitions_[row.partition],
-        {.rows = 1,
-         .high = hash.high64,
-         .low = hash.low64,
-         .first_offset = row.offset,
-         .last_offset = row.offset}
-    );
+    return {
+        .rows = 1,
+        .high = hash.high64,
+        .low = hash.low64,
+        .first_offset = row.offset,
+        .last_offset = row.offset
+    };
+}
+
+void RowSums::add(const Row& row) {
+    partitions_[row.partition] += hasher_.sum_of(row);
 }
 
 void RowSums::add(const RowSums& other) {
     for (const auto& [partition, sum] : other.partitions_) {
-        add_to(partitions_[partition], sum);
+        partitions_[partition] += sum;
     }
 }
 

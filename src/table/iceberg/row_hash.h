@@ -20,11 +20,22 @@ struct RowSum {
     std::int64_t first_offset = 0;  // smallest and largest; 0 when there are no rows
     std::int64_t last_offset = 0;
 
+    RowSum& operator+=(const RowSum& more);
     bool operator==(const RowSum&) const = default;
 };
 
 /// Hash: XXH3, 128 bits, of the row's canonical form (docs/formats/iceberg-table.md). Cost: one
 /// copy of the row.
+class RowHasher {
+  public:
+    /// The sum of this row alone.
+    RowSum sum_of(const Row& row);
+
+  private:
+    std::vector<std::byte> canonical_;  // kept between rows for its memory
+};
+
+/// Sums by partition.
 class RowSums {
   public:
     void add(const Row& row);
@@ -34,7 +45,7 @@ class RowSums {
 
   private:
     std::map<std::int32_t, RowSum> partitions_;
-    std::vector<std::byte> canonical_;  // kept between rows for its memory
+    RowHasher hasher_;
 };
 
 }  // namespace lakestream::table::iceberg
