@@ -3,6 +3,7 @@ SHELL := bash
 export LKS_START := $(shell date +%s)
 STAGE := @tools/stage.sh
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 5
 export FUZZ_SECONDS
 
@@ -14,9 +15,12 @@ help: ## Show this list
 bootstrap: ## Install what is missing (Debian 12; root or sudo)
 	$(STAGE) "install" tools/bootstrap.sh arrow
 
-build: bootstrap ## Build build/release/lakestream
+build: bootstrap ## Build build/release/lakestream and the library
 	$(STAGE) "configure release" cmake --preset release --log-level=WARNING
-	$(STAGE) "build release" cmake --build --preset release --target lakestream -j$(JOBS)
+	$(STAGE) "build release" cmake --build --preset release --target lakestream lakestream_library -j$(JOBS)
+
+install: build ## Install binary, library and headers below PREFIX (/usr/local)
+	$(STAGE) "install" cmake --install build/release --prefix $(PREFIX)
 
 run: build ## Build, then start a broker with its data in ./lakestream-data
 	@exec build/release/lakestream dev

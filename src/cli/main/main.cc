@@ -2,7 +2,6 @@
 // The command line: which command, with which options. All else is in the commands.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -59,13 +58,6 @@ void add_flags(CLI::App& command, Flags& flags) {
                 ->group(table.module.empty() ? "node" : std::string(table.module));
         }
     }
-}
-
-/// Storage and metadata below one folder.
-void use_data_dir(server::Settings& settings, const std::string& folder) {
-    const std::string path = std::filesystem::absolute(folder).lexically_normal().string();
-    settings.storage = fmt::format("file://{}", path);
-    settings.metadata = fmt::format("embedded://{}/metadata", path);
 }
 
 /// Defaults, then file, environment, flags: later ones win.
@@ -200,7 +192,7 @@ class CommandLine {
     Result<Exit> serve(bool dev) {
         server::Settings defaults;
         if (dev) {
-            use_data_dir(defaults, data_dir_);
+            server::use_data_dir(defaults, data_dir_);
             defaults.node.compact.tables_default = true;
             defaults.node.compact.table_interval = 5s;
         }
@@ -289,7 +281,7 @@ class CommandLine {
 
     server::Settings stored() const {
         server::Settings settings;
-        use_data_dir(settings, data_dir_);
+        server::use_data_dir(settings, data_dir_);
         settings.shards = 1;
         return settings;
     }
