@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 5
 export FUZZ_SECONDS
 
-.PHONY: help run demo build test test-full soak tsan fuzz format tidy bootstrap dev fuzzers clean
+.PHONY: help run demo build install test test-full soak tsan fuzz format tidy bootstrap dev fuzzers clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
