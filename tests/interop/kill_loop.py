@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Iterable, Iterator
+from typing import Callable, Iterable, Iterator
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -30,6 +30,7 @@ TOPIC = "ledger"
 PARTITIONS = 24
 IN_FLIGHT_MAX = 500  # messages of one producer
 PAUSE_MAX = 1.5  # seconds between a start and the next kill
+COMMIT_MAX = 5  # seconds to wait for a commit before a kill
 STALL_MAX = 120  # seconds without a record or a row; all may take as long as it likes
 BUSY = ("--table-commit-interval", "300ms", "--compact-age", "1s")
 
@@ -56,14 +57,6 @@ class Ledger:
         with self.lock:
             self.next += 1
             return self.next - 1
-
-    def await_more(self, writers: list["Writer"]) -> None:
-        """Returns when something has been acknowledged."""
-        before, deadline = len(self.acknowledged), time.monotonic() + STALL_MAX
-        while len(self.acknowledged) == before:
-            assert all(w.is_alive() for w in writers), [w.error for w in writers]
-            assert time.monotonic() < deadline, f"nothing is acknowledged for {STALL_MAX} s"
-            time.sleep(0.02)
 
     def report(self, error, message, number: int) -> None:
         with self.lock:
@@ -105,9 +98,9 @@ class Writer(threading.Thread):
         end = time.monotonic() + self.chance.uniform(2, 20)
         while not self.stopping.is_set() and time.monotonic() < end:
             if len(producer) < IN_FLIGHT_MAX:
-                for _ in range(self.chance.randrange(60)):
+                for _ in range(self.chance.randrange(40)):
                     self.send(producer)
-            producer.poll(0.01)
+            producer.poll(0.02)
         assert producer.flush(300) == 0, "messages without an answer"
 
     def send(self, producer: Producer) -> None:
@@ -210,22 +203,53 @@ def compare_table(stream: Stream, rows: Iterable[tuple[int, int, bytes]]) -> lis
     return problems
 
 
+def version_of(folder: Path) -> int:
+    """Commits of the table so far, about."""
+    try:
+        return int((folder / "metadata/version-hint.text").read_text())
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def await_change(value: Callable[[], int], seconds: float) -> bool:
+    """Whether it has changed within this time."""
+    before, deadline = value(), time.monotonic() + seconds
+    while value() == before:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def await_moment(chance: random.Random, ledger: Ledger, table: Path) -> None:
+    """Returns at a moment to kill: at once, while records are acknowledged, around a commit."""
+    kind = chance.choices(("any", "append", "commit"), weights=(2, 4, 4))[0]
+    if kind == "append":
+        grows = await_change(lambda: len(ledger.acknowledged), STALL_MAX)
+        assert grows, f"nothing is acknowledged for {STALL_MAX} s"
+    if kind == "commit":  # which may be late: there is more to do than between kills
+        await_change(lambda: version_of(table), COMMIT_MAX)
+    time.sleep(chance.uniform(0, PAUSE_MAX))
+
+
 def run(broker: Broker, rounds: int, seed: int) -> list[str]:
     chance = random.Random(seed)
     admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
     ledger = Ledger()
+    table = broker.data / f"tables/default/{TOPIC}"
     writers = [Writer(broker.address, ledger, seed + i) for i in range(3)]
     for writer in writers:
         writer.start()
     for number in range(rounds):
-        if chance.random() < 0.8:  # else it may be killed before it has done anything
-            ledger.await_more(writers)
-        time.sleep(chance.uniform(0, PAUSE_MAX))
+        await_moment(chance, ledger, table)
         broker.kill()
         time.sleep(chance.choice([0, 0, 0.1]))
         broker.start()
-        print(f"round {number + 1}: {len(ledger.acknowledged)} acknowledged", flush=True)
+        print(
+            f"round {number + 1}: {len(ledger.acknowledged)} acknowledged, "
+            f"version {version_of(table)} of the table", flush=True,
+        )  # fmt: skip
     time.sleep(1)
     for writer in writers:
         writer.stopping.set()
@@ -235,15 +259,15 @@ def run(broker: Broker, rounds: int, seed: int) -> list[str]:
     problems += [f"id {n} was refused: {text}" for n, text in ledger.failed.items()]
     assert len(ledger.acknowledged) > 100 * rounds, "too few to prove anything"
     # First the table: behind it, the stream is read from compacted objects as well.
-    table = await_table(broker.data / f"tables/default/{TOPIC}", records_of(broker.address))
+    rows = list(rows_of(await_table(table, records_of(broker.address))))
     began = time.monotonic()
     stream = read_all(broker.address)
     print(
         f"{ledger.next} sent, {len(ledger.acknowledged)} acknowledged, {len(stream)} read in "
-        f"{time.monotonic() - began:.0f} s; {table.scan().count()} rows, "
-        f"{len(table.snapshots())} snapshots of the table kept", flush=True,
+        f"{time.monotonic() - began:.0f} s; {len(rows)} rows, version {version_of(table)}",
+        flush=True,
     )  # fmt: skip
-    return problems + compare(ledger, stream) + compare_table(stream, rows_of(table))
+    return problems + compare(ledger, stream) + compare_table(stream, rows)
 
 
 def main() -> int:
