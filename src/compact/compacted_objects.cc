@@ -64,6 +64,19 @@ void CompactedObjects::keep(std::string name, PairPtr pair) {
     }
 }
 
+/// Nothing deletes these files while a record points to them: that one is missing is damage.
+rt::Task<Result<Bytes>> CompactedObjects::get_half(std::string name) {
+    auto bytes = co_await seams_.objects.get(name, std::nullopt);
+    if (bytes.is(ErrorCode::not_found)) {
+        co_return corrupt(
+            "compacted object {} is missing; restore it from a copy, its offsets are unreadable "
+            "until then",
+            name
+        );
+    }
+    co_return bytes;
+}
+
 rt::Task<Result<CompactedObjects::PairPtr>> CompactedObjects::load(std::string name) {
     if (PairPtr kept = find(name)) {
         co_return kept;
@@ -72,11 +85,9 @@ rt::Task<Result<CompactedObjects::PairPtr>> CompactedObjects::load(std::string n
         co_return corrupt("compacted object {}: the name does not end in {}", name, parquet_suffix);
     }
     auto pair = std::make_shared<Pair>();
-    pair->parquet = LKS_CO_TRY(co_await seams_.objects.get(name, std::nullopt));
     const std::string stem = name.substr(0, name.size() - parquet_suffix.size());
-    pair->index = LKS_CO_TRY(
-        co_await seams_.objects.get(fmt::format("{}{}", stem, index_suffix), std::nullopt)
-    );
+    pair->parquet = LKS_CO_TRY(co_await get_half(name));
+    pair->index = LKS_CO_TRY(co_await get_half(fmt::format("{}{}", stem, index_suffix)));
     const Status opened = co_await rt::offload(seams_.offloader, [this, pair]() -> Status {
         table::TableFiles* files = LKS_TRY(seams_.loader.get());
         pair->reader = LKS_TRY(files->read_compacted(

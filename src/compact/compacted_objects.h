@@ -66,6 +66,7 @@ class CompactedObjects final : public log::CompactedSource {
     using PairPtr = std::shared_ptr<Pair>;  // shared by the cache and reads in progress
 
     rt::Task<Result<std::string>> folder(LogId log);
+    rt::Task<Result<Bytes>> get_half(std::string name);
     rt::Task<Result<PairPtr>> load(std::string name);
     PairPtr find(const std::string& name);
     void keep(std::string name, PairPtr pair);

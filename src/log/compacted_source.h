@@ -26,8 +26,8 @@ class CompactedSource {
   public:
     virtual ~CompactedSource() = default;
     /// Entries of the record's range from the one that holds `from` on, or the next one behind a
-    /// gap; about `bytes_max` of payload, at least one while there is one. Errors: `not_found` (a
-    /// file is missing), `corrupt`.
+    /// gap; about `bytes_max` of payload, at least one while there is one. Errors: `corrupt` (a
+    /// file is damaged or missing).
     virtual rt::Task<Result<std::vector<CompactedPart>>> read(
         LogId log,
         index::IndexRecord record,
