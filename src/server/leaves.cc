@@ -121,7 +121,8 @@ Leaves::Leaves(const Settings& settings, FolderLock lock)
       background_(
           "background",
           std::max<std::size_t>(1, rt::usable_cores() / 4),
-          rt::ThreadPriority::background
+          rt::ThreadPriority::background,
+          &loops_
       ),
       resolver_("resolver", 1, rt::ThreadPriority::normal) {}
 
