@@ -18,10 +18,14 @@ constexpr std::int32_t sort_order = 1;  // by partition and offset
 
 Error suspended(const catalog::StreamInfo& stream, std::string_view reason) {
     return fenced(
-        "table {}.{} is suspended: {}; `lakestream table` says how to take it over",
+        "table {}.{} is suspended: {}; move its folder tables/{}/{} away, and it is made again "
+        "from "
+        "the topic",
         stream.name.ns,
         stream.name.name,
-        reason
+        reason,
+        stream.name.ns,
+        stream.name.name
     );
 }
 
