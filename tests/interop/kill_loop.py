@@ -5,7 +5,7 @@
 Meanwhile the broker compacts and commits to the table all the time. In the stream, every
 acknowledged id must be there exactly once, at the partition and offset of its acknowledgement, byte
 for byte; one that was not acknowledged at most once. The table must have exactly the stream's
-records, and `lakestream check` must be clean.
+records, and `lakestream check` and `lakestream table verify` must be clean.
 
     kill_loop.py [--rounds N] [--seed S]      LKS_KILL_ROUNDS is the default of N
 """
@@ -24,7 +24,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyiceberg.table import StaticTable
 
-from broker import Broker
+from broker import Broker, run_cli
 
 TOPIC = "ledger"
 PARTITIONS = 24
@@ -283,6 +283,8 @@ def main() -> int:
         assert not problems, f"{len(problems)} problems"
         broker.stop()
         print(broker.check().splitlines()[-1])
+        done = run_cli("table", "verify", TOPIC, "--data-dir", str(broker.data), timeout=3600)
+        assert done.returncode == 0, done.stdout + done.stderr
     return 0
 
 
