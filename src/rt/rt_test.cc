@@ -81,7 +81,7 @@ Task<void> loop_until_stopped(TaskScope& scope, int& rounds) {
 TEST(TaskScope, close_stops_loops_and_waits) {
     SimTest sim;
     TaskScope scope(sim.executor);
-    std::atomic<int> rounds{0};
+    int rounds = 0;
     scope.spawn(loop_until_stopped(scope, rounds));
     sim.loop.run_for(5500ms);
     EXPECT_EQ(rounds, 5);
@@ -92,7 +92,7 @@ TEST(TaskScope, close_stops_loops_and_waits) {
 TEST(TaskScope, abandon_destroys_frames_where_they_stand) {
     SimTest sim;
     TaskScope scope(sim.executor);
-    std::atomic<int> rounds{0};
+    int rounds = 0;
     scope.spawn(loop_until_stopped(scope, rounds));
     sim.loop.run_for(1500ms);
     sim.executor.kill();
@@ -228,7 +228,7 @@ TEST(SimLoop, a_timer_that_is_due_can_still_be_cancelled) {
 
 TEST(SimLoop, a_paused_executor_goes_on_later) {
     SimTest sim;
-    std::atomic<int> rounds{0};
+    int rounds = 0;
     TaskScope scope(sim.executor);
     scope.spawn(loop_until_stopped(scope, rounds));
     sim.executor.pause(sim.loop.now() + 10s);
