@@ -54,7 +54,7 @@ if $quick; then
     fi
 fi
 
-# Prints "run COMMAND", "until WORD COMMAND" or "serve PORT COMMAND" for each line of a marked block.
+# Prints "run COMMAND", "until WORD COMMAND" or "serve PORT COMMAND" for each marked line.
 marked_commands() {
     awk '
         /^<!-- fresh: / { how = $3 == "run" ? "run" : $3 " " $4; next }
