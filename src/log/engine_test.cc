@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "index/key.h"
+#include "index/record.h"
 #include "log/testing/cluster.h"
 
 namespace lakestream::log {
@@ -303,6 +304,66 @@ TEST(Engine, damage_is_named_and_the_rest_goes_on) {
         }
     }
     EXPECT_EQ(corrupted, 1);
+}
+
+/// A compacted object with one entry.
+class OneEntry final : public CompactedSource {
+  public:
+    rt::Task<Result<std::vector<CompactedPart>>> read(
+        LogId, index::IndexRecord, OffsetRange range, Offset, std::uint64_t
+    ) override {
+        co_return std::vector<CompactedPart>{{range, {}, Bytes::copy("compacted")}};
+    }
+};
+
+/// Put a compacted record in the place of the only raw one.
+void replace_record(TestCluster& cluster) {
+    const std::string partition = std::to_string(log_a.v);
+    meta::MemoryStore store(cluster.metadata, cluster.outside);
+    const auto records = cluster.run(
+        cluster.outside,
+        meta::read_all(
+            store,
+            {.begin = index::bound_first(log_a),
+             .end = index::bound_last(log_a),
+             .partition_key = partition},
+            10
+        )
+    );
+    ASSERT_EQ(records->size(), 1U);
+    auto value = index::IndexRecord::decode(records->front().value).value();
+    value.location = "ursa.parquet";
+    value.file_type = index::FileType::parquet;
+    value.extension.reset();
+    const meta::Put put{
+        .key = records->front().key, .value = value.encode(), .partition_key = partition
+    };
+    ASSERT_TRUE(cluster.run(cluster.outside, meta::put(store, put)).ok());
+}
+
+rt::Task<bool> read_into(Engine& engine, std::optional<Result<std::vector<std::string>>>& result) {
+    result.emplace(co_await read_all(engine, log_a, Offset(0)));
+    co_return true;
+}
+
+TEST(Engine, a_reader_whose_object_is_gone_meanwhile_reads_what_replaced_it) {
+    TestCluster cluster(10);
+    OneEntry compacted;
+    cluster.compacted = &compacted;
+    auto& writer = cluster.add_node();
+    EXPECT_TRUE(cluster.run(writer.home(), append(*writer.engine, entry(log_a, "raw"))).ok());
+    cluster.stop(writer);
+    const auto objects = cluster.bucket.list("", "", 10);
+    ASSERT_TRUE(cluster.bucket.remove(objects->objects.at(0).name).ok());
+    auto& node = cluster.add_node();
+    std::optional<Result<std::vector<std::string>>> read;
+    static_cast<void>(rt::submit(node.home(), read_into(*node.engine, read)));
+    cluster.loop.run_for(100ms);  // it has the raw record, and looks for its object
+    ASSERT_FALSE(read.has_value());
+    replace_record(cluster);
+    cluster.loop.run_for(cluster.settings.damage_patience * 2);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->value(), std::vector<std::string>{"compacted"});
 }
 
 /// One idempotent producer with five batches in flight that sends each to a random engine, and

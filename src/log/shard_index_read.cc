@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::size_t section_reads_max = 8;  // of one read, at once
 
+/// Whether what is stored now says the same; a compacted record may have come in under the key.
+bool stays(const meta::Record& stored, const index::IndexRecord& record) {
+    const auto value = index::IndexRecord::decode(stored.value);
+    return value.ok() && *value == record;
+}
+
 }  // namespace
 
 /// A section on its way from the object store.
@@ -215,10 +221,8 @@ rt::Task<Result<SectionDataPtr>> Shard::read_section(
             co_return section;
         }
         // Compaction may have replaced the record and cleaning removed the object: look again.
-        auto now = co_await find_record(seams_.metadata, key, partition_key(id));
-        if (now.ok() && now->has_value()) {
-            record = LKS_CO_TRY(index::IndexRecord::decode((*now)->value));
-        } else if (now.ok()) {
+        const auto now = co_await find_record(seams_.metadata, key, partition_key(id));
+        if (now.ok() && !(now->has_value() && stays(**now, record))) {
             co_return conflict("log {}: index record {} was replaced while reading", id, key);
         }
         if (seams_.executor.now() > deadline) {
