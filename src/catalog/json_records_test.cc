@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "codec/testing/golden.h"
 
 namespace lakestream::catalog {
 namespace {
@@ -15,11 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 Json golden(const std::string& name) {
-    const char* other = std::getenv("LKS_GOLDEN_DIR");
-    const std::string folder = other != nullptr ? other : LKS_SOURCE_DIR "/tests/golden";
-    std::ifstream file(folder + "/from-java/catalog/" + name);
-    EXPECT_TRUE(file) << "missing: " << name;
-    return Json::parse(file);
+    return codec::golden_json("from-java/catalog/" + name);
 }
 
 /// Every text in `records` is read and written again as it is; the inputs in `reader_behaviour`

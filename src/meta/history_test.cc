@@ -2,7 +2,6 @@
 // A recorded history of a real server, requests and answers, replayed against every store.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,30 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "codec/testing/golden.h"
 #include "meta/testing/store_under_test.h"
 
 namespace lakestream::meta {
 namespace {
 
+using codec::from_hex;
+using codec::to_hex;
 using nlohmann::json;
 using testing::StoreKind;
 using testing::StoreUnderTest;
-
-Bytes from_hex(const std::string& hex) {
-    std::string text;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-        text.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-    }
-    return Bytes::own(std::move(text));
-}
-
-std::string to_hex(const Bytes& bytes) {
-    std::string hex;
-    for (const std::byte byte : bytes) {
-        hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
-    }
-    return hex;
-}
 
 std::optional<std::string> text_of(const json& from, const char* field) {
     return from.contains(field) ? std::optional(from[field].get<std::string>()) : std::nullopt;
@@ -153,7 +139,7 @@ class History : public ::testing::TestWithParam<StoreKind> {
     json put(const json& request) {
         Put put{
             .key = request["key"],
-            .value = from_hex(request["value_hex"]),
+            .value = from_hex(request["value_hex"].get<std::string>()),
             .partition_key = text_of(request, "partition_key"),
         };
         if (request.contains("expected_version_id")) {
@@ -235,8 +221,7 @@ INSTANTIATE_TEST_SUITE_P(
 );
 
 TEST_P(History, IsAnsweredAsTheServerAnswered) {
-    std::ifstream file(LKS_SOURCE_DIR "/tests/golden/oxia/history.json");
-    const json history = json::parse(file);
+    const json history = codec::golden_json("oxia/history.json");
     ASSERT_EQ(history["steps"].size(), 17U);
     for (const json& step : history["steps"]) {
         replay(step);
