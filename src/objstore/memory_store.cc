@@ -60,7 +60,7 @@ Result<Bytes> MemoryBucket::get(const std::string& name, const std::optional<Byt
     const std::scoped_lock lock(mutex_);
     const auto found = objects_.find(name);
     if (found == objects_.end()) {
-        return not_found("object '{}'", name);
+        return not_found("there is no object {}", name);
     }
     const Slices& body = found->second.body;
     if (range.has_value() && range->end > body.size()) {
@@ -80,7 +80,7 @@ Result<ObjectInfo> MemoryBucket::head(const std::string& name) const {
     const std::scoped_lock lock(mutex_);
     const auto found = objects_.find(name);
     if (found == objects_.end()) {
-        return not_found("object '{}'", name);
+        return not_found("there is no object {}", name);
     }
     return ObjectInfo{name, found->second.body.size(), found->second.modified};
 }

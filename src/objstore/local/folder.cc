@@ -89,10 +89,10 @@ class Temporary {
 
 /// An error of a name on its way to being read: a folder, or something below an object, is no
 /// object.
-Error missing_or(Error error, const std::string& name) {
+Error missing_or(Error error, const std::string& path) {
     const bool missing =
         error.code == ErrorCode::not_found || error.code == ErrorCode::invalid_argument;
-    return missing ? not_found("object '{}'", name) : std::move(error);
+    return missing ? not_found("there is no object {}", path) : std::move(error);
 }
 
 }  // namespace
@@ -310,8 +310,7 @@ Status Folder::verify(const std::string& path, const Bytes& body) const {
     if (actual != expected) {
         return corrupt(
             "{} has CRC32C {}, its checksum file says {}: bytes have decayed; keep both, restore "
-            "the "
-            "object from a backup, or delete the checksum file to read it as it is",
+            "the object from a backup, or delete the checksum file to read it as it is",
             path,
             actual,
             expected
@@ -326,15 +325,15 @@ Result<Bytes> Folder::get(const std::string& name, const std::optional<ByteRange
     const std::string path = path_of(name);
     Result<Fd> file = open_file(path, O_RDONLY, io_);
     if (!file.ok()) {
-        return is_folder(path) ? not_found("object '{}'", name)
-                               : missing_or(std::move(file).error(), name);
+        return is_folder(path) ? not_found("there is no object {}", path)
+                               : missing_or(std::move(file).error(), path);
     }
     struct stat status;
     if (fstat(file->get(), &status) != 0) {
         return os_error(errno, "look at", path);
     }
     if (!S_ISREG(status.st_mode)) {
-        return not_found("object '{}'", name);
+        return not_found("there is no object {}", path);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
     const ByteRange wanted = range.value_or(ByteRange{0, size});
@@ -355,10 +354,10 @@ Result<ObjectInfo> Folder::head(const std::string& name) const {
     const std::string path = path_of(name);
     struct stat status;
     if (stat(path.c_str(), &status) != 0) {
-        return missing_or(os_error(errno, "look at", path), name);
+        return missing_or(os_error(errno, "look at", path), path);
     }
     if (!S_ISREG(status.st_mode)) {
-        return not_found("object '{}'", name);
+        return not_found("there is no object {}", path);
     }
     return ObjectInfo{name, static_cast<std::uint64_t>(status.st_size), modified(status)};
 }
