@@ -3,8 +3,9 @@
 //
 //   snapshot  = version:uint8 (1)  rules:uint32  end:int64  max_created:int64
 //               writers:uvarint  writer*  producers:uvarint  producer*  voids:uvarint  void*
-//   writer    = id:int64  last:uvarint64  date:int64  numbers:uvarint  (number:uvarint64
-//   start:int64)* producer  = id:int64  epoch:int16  seen:int64  last_entry:int64
+//   writer    = id:int64  last:uvarint64  date:int64
+//               numbers:uvarint  (number:uvarint64 start:int64)*
+//   producer  = id:int64  epoch:int16  seen:int64  last_entry:int64
 //               batches:uvarint  (first:int32 last:int32 offset:int64)*
 //   void      = begin:int64  end:int64
 #include "codec/reader.h"
@@ -44,7 +45,11 @@ void encode_producer(codec::Writer& out, std::int64_t id, const FoldState::Produ
 void decode_writers(codec::Reader& in, FoldState& state) {
     for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
         const auto id = static_cast<std::uint64_t>(in.int64());
-        FoldState::Writer& writer = state.writers[id];
+        const auto [at, is_new] = state.writers.try_emplace(id);
+        if (!is_new) {
+            in.fail();
+        }
+        FoldState::Writer& writer = at->second;
         writer.last = in.uvarint64();
         writer.date = wall_from_ms(in.int64());
         for (std::uint32_t n = in.uvarint(); n > 0 && in.ok(); --n) {
@@ -57,14 +62,15 @@ void decode_writers(codec::Reader& in, FoldState& state) {
 void decode_producers(codec::Reader& in, FoldState& state) {
     for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
         const std::int64_t id = in.int64();
-        FoldState::Producer& producer = state.producers[id];
+        const auto [at, is_new] = state.producers.try_emplace(id);
+        FoldState::Producer& producer = at->second;
         producer.epoch = in.int16();
         producer.seen = wall_from_ms(in.int64());
         producer.last_entry = Offset(in.int64());
-        state.recency.emplace(producer.last_entry, id);
+        const bool alone = state.recency.emplace(producer.last_entry, id).second;
         const std::uint32_t batches = in.uvarint();
-        if (batches == 0) {
-            in.fail();  // a producer is known by its batches
+        if (!is_new || !alone || batches == 0) {
+            in.fail();  // a producer is there once, known by its batches; an entry has one
         }
         for (std::uint32_t n = batches; n > 0 && in.ok(); --n) {
             const std::int32_t first = in.int32();

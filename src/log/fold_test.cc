@@ -230,5 +230,17 @@ TEST(FoldSnapshot, refuses_damage_and_unknown_rules) {
     EXPECT_TRUE(decode_fold(Bytes::own(std::move(newer))).is(ErrorCode::unsupported));
 }
 
+TEST(FoldSnapshot, refuses_a_writer_that_is_there_twice) {
+    FoldState state;
+    state.writers[1] = {};
+    state.writers[2] = {};
+    const Bytes stored = encode_fold(state);
+    std::vector<std::byte> bytes(stored.begin(), stored.end());
+    constexpr std::size_t second_id_ends = 47;
+    ASSERT_EQ(bytes.at(second_id_ends), std::byte{2});
+    bytes[second_id_ends] = std::byte{1};
+    EXPECT_TRUE(decode_fold(Bytes::own(std::move(bytes))).is(ErrorCode::corrupt));
+}
+
 }  // namespace
 }  // namespace lakestream::log
