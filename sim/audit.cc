@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "codec/record_reader.h"
 #include "index/key.h"
 #include "index/record.h"
 #include "log/index_value.h"
@@ -103,6 +104,34 @@ void Auditor::judge() const {
         judge_lanes(partition, listing);
         judge_queries(partition, listing);
     }
+}
+
+void Auditor::judge_same(const Auditor& before) const {
+    for (const auto& [partition, listing] : read_) {
+        if (before.read_.at(partition) != listing) {
+            world_.violated(
+                "INV-PREFIX", fmt::format("{}: compacted, it is another log", partition.to_string())
+            );
+        }
+    }
+}
+
+TableRows Auditor::expected_rows() const {
+    TableRows rows;
+    for (const auto& [partition, listing] : read_) {
+        auto& table = rows[partition.topic];
+        for (const Seen& seen : listing) {
+            const Batch& batch = ledger_.batches()[*seen.batch];
+            auto reader = codec::RecordReader::open(batch.bytes, 64 << 20);
+            LKS_ASSERT(reader.ok());
+            for (codec::Record record; reader->next(record);) {
+                table.push_back(table_row(
+                    partition.number, seen.begin.v + record.offset_delta, record.key, record.value
+                ));
+            }
+        }
+    }
+    return rows;
 }
 
 void Auditor::judge_acknowledged(const Partition& partition, const Listing& listing) const {
@@ -216,6 +245,61 @@ Index load_index(World& world) {
     return index;
 }
 
+/// The files of a compacted record, by the name that ends the object's: the folder is the topic's.
+bool has_pair(const World& world, const std::string& location) {
+    const std::string stem = location.substr(0, location.rfind('.'));
+    std::size_t found = 0;
+    std::string after;
+    for (bool more = true; more;) {
+        const auto page = world.compacted.list("", after, objstore::list_limit_max);
+        LKS_ASSERT(page.ok());
+        for (const objstore::ObjectInfo& object : page->objects) {
+            after = object.name;
+            found += object.name.ends_with("/" + stem + ".parquet") ||
+                             object.name.ends_with("/" + stem + ".index")
+                         ? 1
+                         : 0;
+        }
+        more = page->more;
+    }
+    return found == 2;
+}
+
+/// INV-COVER, INV-SNAPSHOT: without a gap, and compacted only as far as the snapshot goes.
+void audit_compacted(
+    World& world,
+    LogId log,
+    const std::vector<meta::Record>& records,
+    const std::optional<log::FoldState>& snapshot
+) {
+    Offset end(0);
+    for (const meta::Record& record : records) {
+        const auto value = index::IndexRecord::decode(record.value);
+        const auto key = index::parse_key(log, record.key);
+        LKS_ASSERT(value.ok() && key.ok());
+        const Offset begin = key->end - value->message_count;
+        const bool compacted = value->file_type != index::FileType::raw;
+        if (compacted ? begin > end : begin != end) {
+            world.violated(
+                "INV-COVER",
+                fmt::format("log {}: {} begins at {} behind {}", log, record.key, begin, end)
+            );
+        }
+        end = key->end;
+        if (compacted && (!snapshot.has_value() || snapshot->end < end)) {
+            world.violated(
+                "INV-SNAPSHOT", fmt::format("log {}: compacted to {} beyond the snapshot", log, end)
+            );
+        }
+        if (compacted && !has_pair(world, value->location)) {
+            world.violated(
+                "INV-ACK-DURABLE",
+                fmt::format("log {}: the pair {} is missing", log, value->location)
+            );
+        }
+    }
+}
+
 /// Fold the records of a log and compare on the way with its snapshot.
 void audit_log(
     World& world,
@@ -269,7 +353,15 @@ void audit_index(World& world) {
             LKS_ASSERT(decoded.ok());
             snapshot = std::move(*decoded);
         }
-        audit_log(world, log, records, snapshot);
+        const bool compacted = std::ranges::any_of(records, [](const meta::Record& record) {
+            const auto value = index::IndexRecord::decode(record.value);
+            return value.ok() && value->file_type != index::FileType::raw;
+        });
+        if (compacted) {
+            audit_compacted(world, log, records, snapshot);
+        } else {
+            audit_log(world, log, records, snapshot);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/clients.h"
+#include "sim/tables.h"
 
 namespace lakestream::sim {
 
@@ -19,6 +20,10 @@ class Auditor final : public Client {
 
     /// After `done`: what was read, against what clients were told.
     void judge() const;
+    /// That another audit has read the same.
+    void judge_same(const Auditor& before) const;
+    /// What the tables of the topics that stay must hold.
+    TableRows expected_rows() const;
 
   private:
     using Listing = std::vector<Seen>;  // no voids

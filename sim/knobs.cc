@@ -109,6 +109,21 @@ kafka::ServerOptions draw_kafka(Rng& rng) {
     return kafka;
 }
 
+compact::CompactorSettings draw_compact(Rng& rng) {
+    compact::CompactorSettings compact;
+    compact.tick = pick<Duration>(rng, {50ms, 500ms, 3s});
+    compact.table_interval = pick<Duration>(rng, {2s, 10s, 30s});
+    compact.table_file_bytes_max = pick<std::uint64_t>(rng, {10'000, 1 << 20, 16 << 20});
+    compact.compact_bytes = pick<std::uint64_t>(rng, {1000, 20'000, 1 << 20});
+    compact.compact_bytes_max = pick<std::uint64_t>(rng, {3000, 100'000, 1 << 20});
+    compact.compact_age = pick<Duration>(rng, {500ms, 5s, 60s});
+    compact.spill_segment_bytes = pick<std::uint64_t>(rng, {500, 1 << 20});
+    compact.spill_bytes_max =
+        compact.spill_segment_bytes + pick<std::uint64_t>(rng, {30'000, 1 << 20});
+    compact.tables_default = true;
+    return compact;
+}
+
 WorkloadKnobs draw_workload(Rng& rng) {
     WorkloadKnobs work;
     work.topics = rng.between(1, 2);
@@ -201,6 +216,23 @@ void topics_come_and_go(Knobs& knobs, Rng& rng) {
     knobs.workload.producers = 1;
 }
 
+/// Several compactors on every log, committers on every table, and crashes between their steps.
+void compacted_logs(Knobs& knobs, Rng& rng) {
+    knobs.nodes = rng.between(1, 3);
+    knobs.workload.topics = 1;
+    knobs.workload.partitions = rng.between(1, 3);
+    knobs.workload.producers = rng.between(1, 2);
+    knobs.workload.lane_batches = pick<std::size_t>(rng, {15, 40});
+    knobs.workload.plain = 1;
+    knobs.workload.rereaders = 1;
+    knobs.workload.time_seekers = 1;
+    knobs.workload.think_max = pick<Duration>(rng, {20ms, 1s});
+    knobs.nemeses.crash_steps = pick<std::uint64_t>(rng, {0, 2000, 10'000});
+    knobs.nemeses.down_max = pick<Duration>(rng, {1ms, 2s});
+    knobs.chaos = pick<Duration>(rng, {10s, 40s});
+    knobs.compaction = true;
+}
+
 struct Scenario {
     ScenarioName name;
     void (*adjust)(Knobs&, Rng&);
@@ -215,6 +247,9 @@ constexpr Scenario scenarios[] = {
     {{"nodes", "three nodes append to the same logs"}, many_nodes},
     {{"window", "nodes sleep through the publish window, clocks are hours apart"}, long_windows},
     {{"topics", "topics are created, deleted and created again"}, topics_come_and_go},
+    {{"tables", "several compactors and committers, killed between their steps"}, compacted_logs},
+    {{"swarm_tables", "swarm with compactors; only when asked for, while seeds are open", true},
+     [](Knobs& knobs, Rng&) { knobs.compaction = true; }},
 };
 
 }  // namespace
@@ -244,6 +279,7 @@ Knobs draw_knobs(std::string_view scenario, std::uint64_t seed) {
     knobs.metadata_storm = draw_metadata(rng, 3);
     knobs.workload = draw_workload(rng);
     knobs.nemeses = draw_nemeses(rng);
+    knobs.compact = draw_compact(rng);
     for (const Scenario& each : scenarios) {
         if (each.name.name == scenario) {
             each.adjust(knobs, rng);
@@ -313,6 +349,7 @@ std::string describe(const Knobs& knobs) {
     const log::EngineSettings& log = knobs.log;
     const kafka::ServerOptions& kafka = knobs.kafka;
     const WorkloadKnobs& work = knobs.workload;
+    const compact::CompactorSettings& compact = knobs.compact;
     return fmt::format(
         "nodes={} shards={} metadata_shards={} chaos={}s\n"
         "log: object={} uploads={} waiting={} puts={} publish={} linger={}ms append={} tail={} "
@@ -321,6 +358,7 @@ std::string describe(const Knobs& knobs) {
         "fetch_max={}\n"
         "work: topics={} partitions={} producers={} plain={} consumers={} rereaders={} seekers={} "
         "churners={} in_flight={} records={} value={} think={}ms\n"
+        "compaction={} tick={}ms interval={}ms file={} bytes={}-{} age={}ms spill={} segment={}\n"
         "objects:{}\nmetadata:{}",
         knobs.nodes,
         knobs.shards,
@@ -356,6 +394,15 @@ std::string describe(const Knobs& knobs) {
         work.records_max,
         work.value_bytes_max,
         work.think_max / 1ms,
+        knobs.compaction,
+        compact.tick / 1ms,
+        compact.table_interval / 1ms,
+        compact.table_file_bytes_max,
+        compact.compact_bytes,
+        compact.compact_bytes_max,
+        compact.compact_age / 1ms,
+        compact.spill_bytes_max,
+        compact.spill_segment_bytes,
         faults_of(knobs.objects),
         faults_of(knobs.metadata)
     );

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "compact/compactor.h"
 #include "kafka/options.h"
 #include "log/settings.h"
 #include "meta/testing/faulty_metadata.h"
@@ -64,6 +65,8 @@ struct Knobs {
     net::SimWiresOptions wires;
     log::EngineSettings log;
     kafka::ServerOptions kafka;
+    bool compaction = false;  // nodes have the compactor's role, topics have tables
+    compact::CompactorSettings compact;
     objstore::FaultOptions objects;        // always on
     objstore::FaultOptions objects_storm;  // while a storm lasts
     meta::testing::MetadataFaults metadata;
@@ -94,6 +97,7 @@ std::string describe(const Knobs& knobs);
 struct ScenarioName {
     std::string_view name;
     std::string_view about;
+    bool only_when_asked = false;
 };
 std::vector<ScenarioName> scenario_names();
 

@@ -22,6 +22,15 @@ bool same_batch(const Bytes& a, const Bytes& b) {
            std::memcmp(a.data() + magic_at, b.data() + magic_at, a.size() - magic_at) == 0;
 }
 
+std::string describe(const Seen& seen) {
+    return fmt::format(
+        "{} at [{}, {})",
+        seen.batch.has_value() ? fmt::format("batch {}", *seen.batch) : "void",
+        seen.begin,
+        seen.end
+    );
+}
+
 }  // namespace
 
 Batch& Ledger::add(Batch batch) {
@@ -149,11 +158,12 @@ void Ledger::remember(const Partition& partition, const Seen& seen) {
         world_.violated(
             "INV-PREFIX",
             fmt::format(
-                "{}: batch {} at [{}, {}), where something else was seen or acknowledged",
+                "{}: batch {} at [{}, {}), where {} was seen or acknowledged",
                 partition.to_string(),
                 seen.batch.has_value() ? std::to_string(*seen.batch) : "void",
                 seen.begin,
-                seen.end
+                seen.end,
+                describe(overlaps_last ? std::prev(after)->second : after->second)
             )
         );
     }

@@ -8,8 +8,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/format.h"
@@ -130,6 +132,8 @@ Report run_apart(const std::string& scenario, std::uint64_t seed, Planted plante
     ::close(ends[0]);
     int status = 0;
     ::waitpid(child, &status, 0);
+    std::error_code ignored;
+    std::filesystem::remove_all(World::scratch_of(child), ignored);
     if (!whole) {
         report = Report();
         report.found = true;
@@ -309,7 +313,9 @@ int main_of(const std::vector<std::string_view>& words) {
     }
     Options options;
     for (const ScenarioName& scenario : scenario_names()) {
-        options.scenarios.emplace_back(scenario.name);
+        if (!scenario.only_when_asked) {
+            options.scenarios.emplace_back(scenario.name);
+        }
     }
     options.fresh = static_cast<std::uint64_t>(
         std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1)

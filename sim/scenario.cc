@@ -15,6 +15,7 @@
 #include "sim/ledger.h"
 #include "sim/nemeses.h"
 #include "sim/producers.h"
+#include "sim/tables.h"
 #include "sim/topics.h"
 
 namespace lakestream::sim {
@@ -83,6 +84,7 @@ class Run {
     void rage();
     void converge();
     void audit();
+    void audit_tables(const Auditor& before);
     void rest();
     void end();
 
@@ -176,6 +178,29 @@ void Run::audit() {
         auditor.judge();
         audit_index(world_);
     }
+    if (!over() && world_.knobs.compaction) {
+        audit_tables(auditor);
+    }
+}
+
+/// Table = stream = ledger; and the logs read through compacted objects are what they were.
+void Run::audit_tables(const Auditor& before) {
+    log::info("sim", "audits_tables");
+    TableAuditor& tables = add<TableAuditor>("tables", before.expected_rows());
+    tables.start();
+    run_until([&] { return tables.done(); }, convergence, "tables stay behind", &tables);
+    world_.loop.run_for(world_.knobs.compact.compact_age + 5min);
+    if (over()) {
+        return;
+    }
+    audit_index(world_);
+    Auditor& after = add<Auditor>("auditor_after");
+    after.start();
+    run_until([&] { return after.done(); }, convergence, "compacted logs cannot be read", &after);
+    if (!over()) {
+        after.judge();
+        after.judge_same(before);
+    }
 }
 
 /// INV-IDLE: without clients nothing is written.
@@ -196,14 +221,15 @@ void Run::rest() {
     const auto watch = world_.metadata.subscribe(
         world_.outside, {.changed = [&](const meta::ChangeBatch&) { ++writes; }, .gap = {}}
     );
-    const std::size_t objects = world_.bucket.size();
+    const auto count = [this] {
+        return world_.bucket.size() + world_.compacted.size() + world_.tables.size();
+    };
+    const std::size_t objects = count();
     world_.loop.run_for(idle_time);
-    if (writes > 0 || world_.bucket.size() != objects) {
+    if (writes > 0 || count() != objects) {
         world_.violated(
             "INV-IDLE",
-            fmt::format(
-                "{} writes and {} objects in an idle hour", writes, world_.bucket.size() - objects
-            )
+            fmt::format("{} writes and {} objects in an idle hour", writes, count() - objects)
         );
     }
 }

@@ -2,10 +2,14 @@
 // How processes begin and end.
 #include "sim/world.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <utility>
 
 #include "base/format.h"
 #include "base/log.h"
+#include "compact/local_file.h"
 
 namespace lakestream::sim {
 
@@ -13,6 +17,7 @@ namespace {
 
 /// A store may take as long to answer what is under way when a stop's patience ends.
 constexpr auto stop_delay_max = std::chrono::minutes(2);
+constexpr auto offload_delay_max = std::chrono::milliseconds(20);
 
 objstore::FaultOptions full_disk() {
     objstore::FaultOptions options{.latency_min = 0ms, .latency_max = 0ms};
@@ -29,6 +34,34 @@ objstore::FaultOptions only_in_storms(objstore::FaultOptions options) {
 
 }  // namespace
 
+Access::Access(World& world, objstore::MemoryBucket& bucket)
+    : bucket_(bucket, world.clock, world.planted),
+      mild_(bucket_, world.outside, world.knobs.objects, world.loop.rng().next()),
+      storm_(
+          mild_, world.outside, only_in_storms(world.knobs.objects_storm), world.loop.rng().next()
+      ),
+      full_(storm_, world.outside, full_disk(), world.loop.rng().next()) {
+    storm_.heal();
+    full_.heal();
+}
+
+void Access::heal() {
+    mild_.heal();
+    storm_.heal();
+    full_.heal();
+}
+
+Status MemorySpill::append(std::uint64_t segment, const Bytes& bytes) {
+    segments_[segment] += bytes.view();
+    return {};
+}
+
+Result<Bytes> MemorySpill::read(std::uint64_t segment, std::uint64_t begin, std::uint64_t count) {
+    const auto found = segments_.find(segment);
+    LKS_ASSERT(found != segments_.end() && begin + count <= found->second.size());
+    return Bytes::copy(std::string_view(found->second).substr(begin, count));
+}
+
 Life::Life(World& world, std::size_t shards, const rt::Clock& clock)
     : executors([&] {
           std::vector<std::unique_ptr<rt::SimExecutor>> made;
@@ -41,6 +74,7 @@ Life::Life(World& world, std::size_t shards, const rt::Clock& clock)
       }()),
       service(world.metadata, world.outside, world.planted),
       metadata(service, home(), world.outside, world.knobs.metadata, world.loop.rng().next()),
+      offloader(home(), offload_delay_max),
       number(++world.lives) {}
 
 Host::Host(World& world, std::size_t number)
@@ -49,15 +83,9 @@ Host::Host(World& world, std::size_t number)
       number_(number),
       clock_(world.loop),
       network_(world.wires, name_),
-      bucket_(world.bucket, world.clock, world.planted),
-      mild_(bucket_, world.outside, world.knobs.objects, world.loop.rng().next()),
-      storm_(
-          mild_, world.outside, only_in_storms(world.knobs.objects_storm), world.loop.rng().next()
-      ),
-      full_(storm_, world.outside, full_disk(), world.loop.rng().next()) {
-    storm_.heal();
-    full_.heal();
-}
+      objects_(world, world.bucket),
+      compacted_(world, world.compacted),
+      tables_(world, world.tables) {}
 
 server::NodeSettings Host::settings() const {
     server::NodeSettings settings;
@@ -66,6 +94,7 @@ server::NodeSettings Host::settings() const {
     settings.broker_id = static_cast<std::int32_t>(number_);
     settings.log = world_.knobs.log;
     settings.kafka = world_.knobs.kafka;
+    settings.compact = world_.knobs.compact;
     return settings;
 }
 
@@ -88,6 +117,21 @@ void Host::start_after(Duration delay) {
     world_.outside.call_at(world_.outside.now() + delay, [this] { start(); });
 }
 
+std::optional<server::CompactionSeams> Host::compaction(Life& life) {
+    if (!world_.knobs.compaction) {
+        return std::nullopt;
+    }
+    return server::CompactionSeams{
+        .offloader = life.offloader,
+        .reading = life.offloader,
+        .compacted = compacted_.store(),
+        .tables = tables_.store(),
+        .tables_location = std::string(tables_location),
+        .spill = life.spill,
+        .scratch_folder = world_.scratch_folder,
+    };
+}
+
 rt::Task<bool> Host::boot(Life& life) {
     std::vector<rt::Executor*> executors;
     for (const auto& executor : life.executors) {
@@ -98,9 +142,10 @@ rt::Task<bool> Host::boot(Life& life) {
         server::Seams{
             .executors = std::move(executors),
             .network = network_,
-            .objects = full_,
+            .objects = objects_.store(),
             .metadata = life.metadata,
             .metrics = life.metrics,
+            .compaction = compaction(life),
         }
     );
     const Status started = co_await life.node->start();
@@ -145,7 +190,9 @@ void Host::crash() {
         // Never destroyed: what awaited an answer outside of the node's scopes still refers to it.
         static_cast<void>(life.node.release());
     }
-    bucket_.crash();
+    objects_.crash();
+    compacted_.crash();
+    tables_.crash();
     life.service.crash();
 }
 
@@ -187,14 +234,18 @@ void Host::set_cut_off(bool cut_off) {
 
 void Host::set_storm(bool storm) {
     storming_ = storm;
-    storm ? storm_.hurt() : storm_.heal();
+    for (Access* access : {&objects_, &compacted_, &tables_}) {
+        access->set_storm(storm);
+    }
     if (life_ != nullptr) {
         life_->metadata.set_faults(storm ? world_.knobs.metadata_storm : world_.knobs.metadata);
     }
 }
 
 void Host::set_full(bool full) {
-    full ? full_.hurt() : full_.heal();
+    for (Access* access : {&objects_, &compacted_, &tables_}) {
+        access->set_full(full);
+    }
 }
 
 void Host::heal() {
@@ -203,7 +254,9 @@ void Host::heal() {
     set_full(false);
     set_wall_error(0ms);
     pause(Duration(0));
-    mild_.heal();
+    for (Access* access : {&objects_, &compacted_, &tables_}) {
+        access->heal();
+    }
     healed_ = true;
     if (life_ != nullptr) {
         life_->metadata.heal();
@@ -219,11 +272,23 @@ World::World(const Knobs& settings, Planted bug)
       outside(loop, clock, loop.rng().next()),
       wires(loop, loop.rng().next(), settings.wires),
       bucket(clock),
+      compacted(clock),
+      tables(clock),
+      scratch_folder(scratch_of(::getpid())),
       metadata(outside, {.shards = settings.metadata_shards}) {
+    if (knobs.compaction) {
+        LKS_ASSERT(compact::make_empty_folder(scratch_folder).ok());
+    }
     for (std::size_t i = 0; i < knobs.nodes; ++i) {
         hosts.push_back(std::make_unique<Host>(*this, i + 1));
     }
     draw_next_crash();
+}
+
+std::string World::scratch_of(std::int64_t process) {
+    return fmt::format(
+        "{}/lakestream_sim.{}", std::filesystem::temp_directory_path().string(), process
+    );
 }
 
 void World::draw_next_crash() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,10 +25,43 @@ namespace lakestream::sim {
 
 class World;
 
+/// Where other readers would find the tables.
+inline constexpr std::string_view tables_location = "/tables";
+
 /// A broken invariant, by the name that ARCHITECTURE.md gives it.
 struct Finding {
     std::string invariant;
     std::string what;
+};
+
+/// A node's way to one bucket, with the faults of a service and of bad times.
+class Access {
+  public:
+    Access(World& world, objstore::MemoryBucket& bucket);
+
+    objstore::ObjectStore& store() { return full_; }
+    /// The node was killed.
+    void crash() { bucket_.crash(); }
+    void set_storm(bool storm) { storm ? storm_.hurt() : storm_.heal(); }
+    void set_full(bool full) { full ? full_.hurt() : full_.heal(); }
+    void heal();
+
+  private:
+    LossyObjects bucket_;
+    objstore::FaultyStore mild_;
+    objstore::FaultyStore storm_;
+    objstore::FaultyStore full_;
+};
+
+/// A node's spill disk; it loses everything with its process.
+class MemorySpill final : public compact::SpillFiles {
+  public:
+    Status append(std::uint64_t segment, const Bytes& bytes) override;
+    Result<Bytes> read(std::uint64_t segment, std::uint64_t begin, std::uint64_t count) override;
+    void remove(std::uint64_t segment) override { segments_.erase(segment); }
+
+  private:
+    std::map<std::uint64_t, std::string> segments_;
 };
 
 /// One run of a node's process. What it held at a crash stays as it was: nobody looks at it again,
@@ -39,6 +73,8 @@ struct Life {
     LossyMetadata service;
     meta::testing::FaultyMetadata metadata;
     metrics::Registry metrics;
+    rt::SimOffloader offloader;
+    MemorySpill spill;
     std::unique_ptr<server::Node> node;
     std::uint64_t number = 0;  // unique in the world
 
@@ -78,6 +114,7 @@ class Host {
     enum class State : std::uint8_t { down, starting, serving, stopping };
 
     server::NodeSettings settings() const;
+    std::optional<server::CompactionSeams> compaction(Life& life);
     rt::Task<bool> boot(Life& life);
     rt::Task<bool> halt(Life& life, Duration patience);
     void gone();
@@ -88,10 +125,9 @@ class Host {
     const std::size_t number_;
     rt::SimClock clock_;
     net::SimNetwork network_;
-    LossyObjects bucket_;
-    objstore::FaultyStore mild_;
-    objstore::FaultyStore storm_;
-    objstore::FaultyStore full_;
+    Access objects_;
+    Access compacted_;
+    Access tables_;
     State state_ = State::down;
     bool storming_ = false;
     bool healed_ = false;
@@ -106,6 +142,8 @@ class World {
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
+    /// Where the files of a process are before they are stored.
+    static std::string scratch_of(std::int64_t process);
     /// One step, with a crash behind it when it is time for one. False when nothing is left to do.
     bool step();
     /// The first finding counts; the run ends with it.
@@ -121,7 +159,10 @@ class World {
     rt::SimClock clock;       // of the services
     rt::SimExecutor outside;  // services and wires: no crash stops it
     net::SimWires wires;
-    objstore::MemoryBucket bucket;
+    objstore::MemoryBucket bucket;     // WAL objects
+    objstore::MemoryBucket compacted;  // compacted objects
+    objstore::MemoryBucket tables;     // tables
+    const std::string scratch_folder;  // on the real disk, as the Arrow module wants it
     meta::MemoryMetadata metadata;
     std::vector<std::unique_ptr<Host>> hosts;
     std::vector<std::unique_ptr<Life>> graves;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view table_property = "lakestream.table";
 constexpr std::uint32_t backfill_read_bytes = 8 << 20;
+constexpr Duration damage_rest = 10s;
 
 }  // namespace
 
@@ -62,7 +63,7 @@ rt::Task<void> Compactor::run() {
 void Compactor::note(std::string_view what, const Status& status) {
     if (!status.ok() && !status.is(ErrorCode::cancelled)) {
         metrics_.failures.add();
-        log::warn("compact", "{}_failed error={}", what, status.error());
+        log::warn("compact", "part_failed part={} error={}", what, status.error());
     }
 }
 
@@ -85,10 +86,15 @@ rt::Task<void> Compactor::discover() {
     std::set<catalog::StreamName> wanted;
     for (const LogId log : co_await seams_.view.take_grown()) {
         pending_.insert(log);
+    }
+    // Also those whose owner could not be found out, or that could not be adopted, before.
+    for (const LogId log : std::set(pending_)) {
         if (!logs_.contains(log)) {
             const auto owner = co_await catalog::find_log_owner(seams_.metadata, log);
             if (owner.ok() && owner->stream.ns == settings_.ns) {
                 wanted.insert(owner->stream);
+            } else if (owner.ok() || owner.is(ErrorCode::not_found)) {
+                pending_.erase(log);
             }
         }
     }
@@ -166,6 +172,29 @@ rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t pa
     co_return Status();
 }
 
+rt::Task<Status> Compactor::resync(LogId log, LogWork& work) {
+    StoredState state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
+    if (state.state.intent.has_value()) {
+        LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, state));
+        state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
+    }
+    work.state = state;
+    if (state.state.cursor <= work.spilled) {
+        co_return Status();
+    }
+    if (const auto table = tables_.find(work.stream->name); table != tables_.end()) {
+        table->second.open = false;
+        LKS_CO_TRY(co_await open_table(table->second));
+        const Offset from = std::max(table->second.positions[log], work.spilled);
+        if (from < state.state.cursor) {
+            LKS_CO_TRY(co_await backfill(log, work, from));
+        }
+    }
+    work.spilled = state.state.cursor;
+    release(log, work);
+    co_return Status();
+}
+
 rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
     // The table is behind what is compacted already: read that as any consumer does.
     while (from < work.state.state.cursor) {
@@ -195,11 +224,14 @@ rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
 rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
     std::vector<LogId> asked;
     for (const LogId log : pending_) {
-        if (logs_.contains(log)) {
+        const auto work = logs_.find(log);
+        if (work != logs_.end() && work->second.resting_until <= seams_.executor.now()) {
             asked.push_back(log);
         }
     }
-    pending_.clear();
+    for (const LogId log : asked) {
+        pending_.erase(log);
+    }
     std::vector<IngestLog> grown;
     const auto bounds = co_await seams_.engine.bounds(asked);
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -230,14 +262,17 @@ rt::Task<Status> Compactor::bring_in() {
         seams_.offloader,
         spill_,
         grown,
-        {.spill_bytes_max = settings_.spill_bytes_max}
+        {.bytes_max = settings_.table_file_bytes_max, .spill_bytes_max = settings_.spill_bytes_max}
     ));
     metrics_.wal_fetches.add(done.objects);
     metrics_.wal_bytes.add(done.bytes);
     more_ = done.more;
     for (const auto& [log, error] : done.damaged) {
         note("ingest", error);
-        pending_.erase(log);  // looked at again when it grows
+        logs_.at(log).resting_until = seams_.executor.now() + damage_rest;
+    }
+    for (const LogId log : done.passed) {
+        note("resync", co_await resync(log, logs_.at(log)));
     }
     for (const IngestLog& log : grown) {
         LogWork& work = logs_.at(log.log);
@@ -261,7 +296,7 @@ rt::Task<Status> Compactor::commit_tables(Cut cut) {
         if (!committed.ok()) {
             table.open = false;
             table.behind = false;
-            note(fmt::format("table_commit table={}.{}", name.ns, name.name), committed);
+            note(fmt::format("table_commit({}/{})", name.ns, name.name), committed);
         }
     }
     co_return Status();

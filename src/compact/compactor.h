@@ -92,6 +92,7 @@ class Compactor {
         StoredState state;
         Offset spilled;                         // next offset to bring in
         std::optional<MonoTime> waiting_since;  // first entry behind the cursor
+        MonoTime resting_until{};               // after damage
     };
 
     struct TableWork {
@@ -117,6 +118,8 @@ class Compactor {
     bool has_table(const catalog::StreamInfo& stream) const;
     rt::Task<std::vector<IngestLog>> take_pending();
     rt::Task<Status> bring_in();
+    /// Go on from where another compactor has come to.
+    rt::Task<Status> resync(LogId log, LogWork& work);
     rt::Task<Status> backfill(LogId log, LogWork& work, Offset end);
     rt::Task<Status> commit_tables(Cut cut);
     rt::Task<Status> commit_table(TableWork& table);

@@ -58,11 +58,9 @@ rt::Task<Status> Compactor::compact_logs(Cut cut) {
         }
         const Status compacted = co_await compact_log(log, work);
         if (compacted.is(ErrorCode::conflict)) {
-            // Another compactor is ahead: go on from where it stands.
-            work.state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-            work.spilled = std::max(work.spilled, work.state.state.cursor);
+            note("resync", co_await resync(log, work));
         } else {
-            note(fmt::format("compact log={}", log), compacted);
+            note(fmt::format("compact(log {})", log), compacted);
         }
     }
     co_return Status();

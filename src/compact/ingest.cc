@@ -121,10 +121,13 @@ rt::Task<Result<IngestDone>> ingest(
             continue;
         }
         done.more = done.more || records->size() == limits.records_per_log;
+        if (!records->empty() && records->front().value.file_type != index::FileType::raw) {
+            done.passed.insert(log.log);
+        }
         wanted.emplace_back(log.log, std::move(*records));
     }
     for (const ObjectWork& work : plan_objects(std::move(wanted))) {
-        if (spill.bytes() > limits.spill_bytes_max) {
+        if (spill.bytes() > limits.spill_bytes_max || done.bytes >= limits.bytes_max) {
             done.more = true;
             break;
         }

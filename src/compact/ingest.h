@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ std::vector<ObjectWork> plan_objects(
 );
 
 struct IngestLimits {
-    std::size_t records_per_log = 2000;
+    std::size_t records_per_log = 1000;
+    std::uint64_t bytes_max = 128 << 20;  // of objects: then tables and logs get their turn
     std::uint64_t spill_bytes_max = 1 << 30;
 };
 
@@ -49,6 +51,7 @@ struct IngestDone {
     std::uint64_t bytes = 0;
     bool more = false;               // a limit was met: call again
     std::map<LogId, Error> damaged;  // logs that cannot go on; the others did
+    std::set<LogId> passed;          // another compactor has compacted what would come next
 };
 
 /// Bring entries into the spill. Memory: one object. Errors: `exhausted` (spill disk full), those

@@ -112,9 +112,9 @@ class CompactedWriter {
 class CompactedReader {
   public:
     virtual ~CompactedReader() = default;
-    /// Whole entries from the one that holds `from` on, until `bytes_max` of payload are reached;
-    /// at least one. Errors: `out_of_range` (no entry holds `from`), `corrupt`, or what reading the
-    /// file gave; it may be asked again.
+    /// Whole entries from the one that holds `from` on, or the next one behind a gap, until
+    /// `bytes_max` of payload are reached; at least one. Errors: `out_of_range` (nothing from there
+    /// on), `corrupt`, or what reading the file gave; it may be asked again.
     virtual Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) = 0;
     /// The pairs of the Parquet footer (docs/formats/compacted-object.md); none by other writers
     /// but those they need.

@@ -174,10 +174,12 @@ class ParquetCompactedReader : public CompactedReader {
 
     Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) override {
         const auto after = std::ranges::upper_bound(headers_, from, {}, &EntryHeader::offset);
-        if (after == headers_.begin() || !std::prev(after)->range().contains(from)) {
-            return out_of_range("the compacted object has no offset {}", from);
+        const bool holds = after != headers_.begin() && std::prev(after)->range().contains(from);
+        const auto begin = holds ? std::prev(after) : after;
+        if (begin == headers_.end()) {
+            return out_of_range("the compacted object has nothing from offset {} on", from);
         }
-        const auto first = static_cast<std::size_t>(std::prev(after) - headers_.begin());
+        const auto first = static_cast<std::size_t>(begin - headers_.begin());
         std::size_t last = first;
         for (std::uint64_t bytes = 0;
              last < headers_.size() && (last == first || bytes < bytes_max);
