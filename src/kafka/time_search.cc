@@ -24,6 +24,26 @@ rt::Task<Result<std::vector<log::ReadEntry>>> read_piece(
     co_return std::move(batch.entries);
 }
 
+rt::Task<Result<std::optional<RecordTime>>> latest_in(
+    log::Engine& engine, LogId log, OffsetRange range
+) {
+    std::optional<RecordTime> best;
+    for (Offset from = range.begin; from < range.end;) {
+        const auto entries = LKS_CO_TRY(co_await read_piece(engine, log, from));
+        if (entries.empty() || entries.back().range.end <= from) {
+            break;
+        }
+        for (const log::ReadEntry& entry : entries) {
+            const auto found = LKS_CO_TRY(latest_record(entry));
+            if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
+                best = found;
+            }
+        }
+        from = entries.back().range.end;
+    }
+    co_return best;
+}
+
 }  // namespace
 
 rt::Task<Result<std::optional<RecordTime>>> find_since(
@@ -56,24 +76,15 @@ rt::Task<Result<std::optional<RecordTime>>> find_since(
 rt::Task<Result<std::optional<RecordTime>>> find_latest_record(
     log::Engine& engine, LogId log, Offset start
 ) {
-    const auto hint = LKS_CO_TRY(co_await engine.find_max_timestamp(log));
+    const auto hints = LKS_CO_TRY(co_await engine.find_max_timestamp(log));
     std::optional<RecordTime> best;
-    if (!hint.has_value()) {
-        co_return best;
-    }
-    Offset from = std::max(hint->range.begin, start);
-    while (from < hint->range.end) {
-        const auto entries = LKS_CO_TRY(co_await read_piece(engine, log, from));
-        if (entries.empty() || entries.back().range.end <= from) {
-            break;
+    for (const log::TimestampHint& hint : hints) {
+        const auto found = LKS_CO_TRY(
+            co_await latest_in(engine, log, {std::max(hint.range.begin, start), hint.range.end})
+        );
+        if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
+            best = found;
         }
-        for (const log::ReadEntry& entry : entries) {
-            const auto found = LKS_CO_TRY(latest_record(entry));
-            if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
-                best = found;
-            }
-        }
-        from = entries.back().range.end;
     }
     co_return best;
 }

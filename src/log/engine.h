@@ -130,8 +130,9 @@ class Engine {
         LogId log, std::int64_t timestamp, Offset from
     ) = 0;
 
-    /// The index record that holds the largest timestamp; none when the log is empty.
-    virtual rt::Task<Result<std::optional<TimestampHint>>> find_max_timestamp(LogId log) = 0;
+    /// Index records among which one holds the largest timestamp, ascending: the one that is known
+    /// to hold the largest, and all of which it is not known (compacted, by others, with voids).
+    virtual rt::Task<Result<std::vector<TimestampHint>>> find_max_timestamp(LogId log) = 0;
 
     /// Refuse all further appends to a log and forget it: it is being deleted.
     virtual rt::Task<void> fence(LogId log) = 0;

@@ -366,6 +366,36 @@ TEST(Engine, a_reader_whose_object_is_gone_meanwhile_reads_what_replaced_it) {
     EXPECT_EQ(read->value(), std::vector<std::string>{"compacted"});
 }
 
+rt::Task<std::vector<OffsetRange>> newest_of(Engine& engine) {
+    std::vector<OffsetRange> ranges;
+    for (const TimestampHint& hint : (co_await engine.find_max_timestamp(log_a)).value()) {
+        ranges.push_back(hint.range);
+    }
+    co_return ranges;
+}
+
+TEST(Engine, the_newest_record_is_where_it_is_known_to_be_or_where_nobody_knows) {
+    TestCluster cluster(11);
+    auto& node = cluster.add_node();
+    const auto add = [&](std::int64_t timestamp, std::optional<ProducerStamp> producer = {}) {
+        AppendRequest request = entry(log_a, "x", 1, producer);
+        request.max_timestamp = timestamp;
+        return cluster.run(node.home(), append(*node.engine, std::move(request))).ok();
+    };
+    const auto newest = [&] { return cluster.run(node.home(), newest_of(*node.engine)); };
+    EXPECT_EQ(newest(), std::vector<OffsetRange>{});
+    EXPECT_TRUE(add(10));
+    replace_record(cluster);  // now nobody knows
+    EXPECT_TRUE(add(30));
+    EXPECT_TRUE(add(30));
+    EXPECT_TRUE(add(20));
+    EXPECT_EQ(newest(), (std::vector<OffsetRange>{{Offset(0), Offset(1)}, {Offset(1), Offset(2)}}));
+    EXPECT_FALSE(add(40, ProducerStamp{1, 0, 5}));  // void
+    EXPECT_EQ(newest().size(), 3U);
+    EXPECT_TRUE(add(50));
+    EXPECT_EQ(newest().back(), (OffsetRange{Offset(5), Offset(6)}));
+}
+
 /// One idempotent producer with five batches in flight that sends each to a random engine, and
 /// repeats what was not answered well, as clients do.
 struct Ledger {

@@ -279,11 +279,9 @@ rt::Task<Result<std::optional<TimestampHint>>> NodeEngine::find_timestamp(
     co_return co_await rt::submit(shard.executor(), shard.find_timestamp(log, from, timestamp));
 }
 
-rt::Task<Result<std::optional<TimestampHint>>> NodeEngine::find_max_timestamp(LogId log) {
+rt::Task<Result<std::vector<TimestampHint>>> NodeEngine::find_max_timestamp(LogId log) {
     Shard& shard = *shards_[home(log)];
-    co_return co_await rt::submit(
-        shard.executor(), shard.find_timestamp(log, Offset(0), std::nullopt)
-    );
+    co_return co_await rt::submit(shard.executor(), shard.find_max_timestamp(log));
 }
 
 rt::Task<void> NodeEngine::fence(LogId log) {

@@ -50,7 +50,7 @@ class NodeEngine final : public Engine, public CompactionView {
     rt::Task<Result<std::optional<TimestampHint>>> find_timestamp(
         LogId log, std::int64_t timestamp, Offset from
     ) override;
-    rt::Task<Result<std::optional<TimestampHint>>> find_max_timestamp(LogId log) override;
+    rt::Task<Result<std::vector<TimestampHint>>> find_max_timestamp(LogId log) override;
     rt::Task<void> fence(LogId log) override;
     rt::Task<std::vector<LogId>> take_grown() override;
     rt::Task<Result<std::vector<WalkRecord>>> walk(LogId log, Offset from, std::size_t limit)

@@ -100,11 +100,12 @@ class Shard {
     rt::Task<Result<ReadBatch>> read(ReadRequest request);
     rt::Task<Result<LogBounds>> bounds(LogId log);
     void watch(LogPosition position, const std::shared_ptr<AppendWaiter>& waiter);
-    /// From offset `from` on: the first index record that may hold `wanted` or later; without
-    /// `wanted`, the one with the largest timestamp.
+    /// From offset `from` on: the first index record that may hold `wanted` or later.
     rt::Task<Result<std::optional<TimestampHint>>> find_timestamp(
-        LogId log, Offset from, std::optional<std::int64_t> wanted
+        LogId log, Offset from, std::int64_t wanted
     );
+    /// As Engine::find_max_timestamp.
+    rt::Task<Result<std::vector<TimestampHint>>> find_max_timestamp(LogId log);
     rt::Task<void> fence(LogId log);
     rt::Task<std::vector<LogId>> take_grown();
     rt::Task<Result<std::vector<WalkRecord>>> walk(LogId log, Offset from, std::size_t limit);
@@ -181,6 +182,9 @@ class Shard {
         bool add(ReadEntry entry);
     };
 
+    /// One index record and the newest timestamp in it, if that is known; false ends the walk.
+    using VisitTimestamp = std::function<bool(OffsetRange, std::optional<std::int64_t>)>;
+
     Log& log(LogId id);
     void admit(Log& log, PendingEntry entry);
     rt::Task<void> load_in_background(Log& log);
@@ -222,6 +226,7 @@ class Shard {
     rt::Task<Result<SectionDataPtr>> read_section(
         LogId log, std::string key, index::IndexRecord record
     );
+    rt::Task<Status> visit_timestamps(Log& log, Offset from, VisitTimestamp visit);
     ReadBatch read_tail(const Log& log, const ReadRequest& request) const;
     bool behind(const Log& log) const { return log.changes_lost || log.fold.end < log.announced; }
     void start_catch_up(Log& log);

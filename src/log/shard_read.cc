@@ -313,40 +313,69 @@ rt::Task<Result<Offset>> Shard::checkpoint(LogId id) {
     co_return target.saved;
 }
 
-rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(
-    LogId id, Offset from, std::optional<std::int64_t> wanted
-) {
-    Log& target = log(id);
-    LKS_CO_TRY(co_await ensure_loaded(target));
-    const Offset end = target.fold.end;
-    std::optional<TimestampHint> best;
-    std::int64_t best_timestamp = -1;
-    IndexScan scan(seams_.metadata, id, from, std::nullopt);
+rt::Task<Status> Shard::visit_timestamps(Log& log, Offset from, VisitTimestamp visit) {
+    const Offset end = log.fold.end;
+    IndexScan scan(seams_.metadata, log.id, from, std::nullopt);
     while (true) {
         const auto records = LKS_CO_TRY(co_await scan.next());
         if (records.empty()) {
-            co_return best;
+            co_return Status();
         }
         for (const meta::Record& record : records) {
             const auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
-            const auto key = LKS_CO_TRY(index::parse_key(id, record.key));
-            const Offset begin = key.end - value.message_count;
-            if (begin >= end) {
-                co_return best;
+            const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
+            const OffsetRange range{key.end - value.message_count, key.end};
+            if (range.begin >= end) {
+                co_return Status();
             }
-            // A record without our extension may hold any timestamp: it has to be looked into.
-            const std::int64_t newest = value.extension.has_value()
-                                            ? value.extension->max_timestamp
-                                            : std::numeric_limits<std::int64_t>::max();
-            if (wanted.has_value() && newest >= *wanted) {
-                co_return TimestampHint{{begin, key.end}};
+            std::optional<std::int64_t> newest;
+            if (value.extension.has_value()) {
+                newest = value.extension->max_timestamp;
             }
-            if (!wanted.has_value() && newest > best_timestamp) {
-                best = TimestampHint{{begin, key.end}};
-                best_timestamp = newest;
+            if (!visit(range, newest)) {
+                co_return Status();
             }
         }
     }
+}
+
+rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(
+    LogId id, Offset from, std::int64_t wanted
+) {
+    Log& target = log(id);
+    LKS_CO_TRY(co_await ensure_loaded(target));
+    std::optional<TimestampHint> found;
+    const auto visit = [&](OffsetRange range, std::optional<std::int64_t> newest) {
+        if (newest.value_or(wanted) >= wanted) {
+            found = TimestampHint{range};
+        }
+        return !found.has_value();
+    };
+    LKS_CO_TRY(co_await visit_timestamps(target, from, visit));
+    co_return found;
+}
+
+rt::Task<Result<std::vector<TimestampHint>>> Shard::find_max_timestamp(LogId id) {
+    Log& target = log(id);
+    LKS_CO_TRY(co_await ensure_loaded(target));
+    std::vector<TimestampHint> hints;
+    std::optional<TimestampHint> best;
+    std::int64_t best_timestamp = -1;
+    const auto visit = [&](OffsetRange range, std::optional<std::int64_t> newest) {
+        if (!newest.has_value() || !target.fold.voids_in(range).empty()) {
+            hints.push_back({range});  // the newest may be a void
+        } else if (*newest > best_timestamp) {
+            best = TimestampHint{range};
+            best_timestamp = *newest;
+        }
+        return true;
+    };
+    LKS_CO_TRY(co_await visit_timestamps(target, target.start, visit));
+    if (best.has_value()) {
+        hints.push_back(*best);
+        std::ranges::sort(hints, {}, [](const TimestampHint& hint) { return hint.range.begin; });
+    }
+    co_return hints;
 }
 
 rt::Task<void> Shard::save_in_background(Log& log) {

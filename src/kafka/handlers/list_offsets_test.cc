@@ -117,6 +117,9 @@ TEST_F(ListOffsets, times_out_of_order_give_the_first_offset_that_is_late_enough
     EXPECT_EQ(found(15), At(0, 50));
     EXPECT_EQ(found(51), At(4, 60));
     EXPECT_EQ(found(-3), At(4, 60));  // the first of those with the largest
+    append({60, 7});
+    broker.engine.timestamps_known = false;
+    EXPECT_EQ(found(-3), At(4, 60));
 }
 
 TEST_F(ListOffsets, search_never_goes_below_the_start_or_into_voids) {

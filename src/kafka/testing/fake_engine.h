@@ -23,6 +23,7 @@ class FakeEngine final : public log::Engine {
     std::optional<Error> append_error;  // answers every append
     std::optional<Error> read_error;    // answers every read
     std::size_t entries_per_read_max = 1000;
+    bool timestamps_known = true;     // else any record may hold the newest
     std::size_t read_bytes_last = 0;  // of the newest call of `read`, all logs
     Deadline append_deadline{};       // of the newest append
     std::vector<log::AppendRequest> appended;
@@ -121,14 +122,19 @@ class FakeEngine final : public log::Engine {
         co_return std::optional<log::TimestampHint>();
     }
 
-    rt::Task<Result<std::optional<log::TimestampHint>>> find_max_timestamp(LogId id) override {
+    rt::Task<Result<std::vector<log::TimestampHint>>> find_max_timestamp(LogId id) override {
         const Log& log = logs_[id];
-        if (log.max_timestamps.empty()) {
-            co_return std::optional<log::TimestampHint>();
+        std::vector<log::TimestampHint> hints;
+        if (!timestamps_known) {
+            for (const log::ReadEntry& entry : log.entries) {
+                hints.push_back({entry.range});
+            }
+        } else if (!log.max_timestamps.empty()) {
+            const auto best =
+                std::ranges::max_element(log.max_timestamps) - log.max_timestamps.begin();
+            hints.push_back({log.entries[static_cast<std::size_t>(best)].range});
         }
-        const auto best = std::ranges::max_element(log.max_timestamps) - log.max_timestamps.begin();
-        co_return std::optional(log::TimestampHint{log.entries[static_cast<std::size_t>(best)].range
-        });
+        co_return hints;
     }
 
     rt::Task<void> fence(LogId) override { co_return; }
