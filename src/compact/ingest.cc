@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
 #include "log/section_data.h"
 #include "wal/object_format.h"
 
@@ -15,18 +16,24 @@ namespace {
 /// Everything that is wanted of one object, cut out and verified; damaged sections go to `damaged`.
 using Cut = std::vector<std::pair<std::size_t, std::vector<SpilledEntry>>>;
 
-Result<Cut> cut_object(
-    const ObjectWork& work, const Bytes& object, std::map<LogId, Error>& damaged
-) {
-    const wal::ObjectHeader header = LKS_TRY(wal::ObjectHeader::parse(object.span()));
-    const std::uint64_t base = header.payload_begin();
+Cut cut_object(const ObjectWork& work, const Bytes& object, std::map<LogId, Error>& damaged) {
     Cut cut;
+    auto header = wal::ObjectHeader::parse(object.span());
+    if (!header.ok()) {
+        const Error error =
+            std::move(header.error()).with_context(fmt::format("WAL object {}", work.location));
+        for (const auto& [log, record] : work.sections) {
+            damaged.emplace(log, error);
+        }
+        return cut;
+    }
+    const std::uint64_t base = header->payload_begin();
     for (std::size_t i = 0; i < work.sections.size(); ++i) {
         const auto& [log, record] = work.sections[i];
         if (damaged.contains(log)) {
             continue;
         }
-        const auto place = log::find_section(log, record.value, header);
+        const auto place = log::find_section(log, record.value, *header);
         if (!place.ok() || base + place->end > object.size()) {
             damaged.emplace(
                 log, place.ok() ? corrupt("WAL object {} ends early", work.location) : place.error()
@@ -53,7 +60,7 @@ Result<Cut> cut_object(
 Status spill_object(
     const ObjectWork& work, const Bytes& object, Spill& spill, std::map<LogId, Error>& damaged
 ) {
-    for (const auto& [i, entries] : LKS_TRY(cut_object(work, object, damaged))) {
+    for (const auto& [i, entries] : cut_object(work, object, damaged)) {
         const auto& [log, record] = work.sections[i];
         LKS_TRY(spill.add(log, record.range, entries));
     }

@@ -157,6 +157,17 @@ TEST_F(IngestTest, damage_stops_the_logs_it_concerns_and_no_others) {
     EXPECT_EQ(spilled(log_b), (Texts{"b0", "b1"}));
 }
 
+TEST_F(IngestTest, an_object_without_a_readable_index_block_is_damage_of_its_logs) {
+    store("1", {{log_a, {"a0"}}});
+    const Bytes noise = Bytes::own(std::string(40, '\xff'));
+    ASSERT_TRUE(bucket_.put("1", Slices(noise), objstore::IfExists::overwrite).ok());
+    store("2", {{log_b, {"b0"}}});
+    const IngestDone done = bring_in();
+    ASSERT_TRUE(done.damaged.contains(log_a));
+    EXPECT_NE(done.damaged.at(log_a).message.find("WAL object 1"), std::string::npos);
+    EXPECT_EQ(spilled(log_b), (Texts{"b0"}));
+}
+
 TEST_F(IngestTest, a_missing_object_is_damage_of_its_logs) {
     store("1", {{log_a, {"a0"}}});
     store("2", {{log_b, {"b0"}}});
