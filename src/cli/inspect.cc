@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // inspect: stored things as JSON lines.
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -173,8 +171,8 @@ rt::Task<Status> print_meta(meta::MetadataStore& store, std::string prefix) {
 
 /// A file of a pair, whole. Errors name it.
 Result<Bytes> read_half(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) {
+    auto read = read_file(path);
+    if (!read.ok()) {
         return not_found(
             "cannot read {}: a compacted object is a pair of a .parquet and an .index file with "
             "one "
@@ -182,7 +180,7 @@ Result<Bytes> read_half(const std::string& path) {
             path
         );
     }
-    return Bytes::own(std::string{std::istreambuf_iterator<char>(in), {}});
+    return Bytes::own(std::move(*read));
 }
 
 Error damaged(Error error, const std::string& path) {
@@ -264,11 +262,7 @@ Status inspect_compacted(const std::string& file) {
 }
 
 Status inspect_wal(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) {
-        return not_found("cannot read {}", file);
-    }
-    const Bytes body = Bytes::own(std::string{std::istreambuf_iterator<char>(in), {}});
+    const Bytes body = Bytes::own(LKS_TRY(read_file(file)));
     const auto header = LKS_TRY(wal::ObjectHeader::parse(body.span()));
     LKS_TRY(print({
         {"kind", "wal"},

@@ -7,6 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -72,6 +75,16 @@ Status put_line(std::string_view line) {
         return unavailable("cannot write to stdout: {}", std::strerror(errno));
     }
     return {};
+}
+
+Result<std::string> read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::error_code ignored;
+    // A folder can be opened; the first read of it throws.
+    if (!in || std::filesystem::is_directory(path, ignored)) {
+        return not_found("cannot read {}", path);
+    }
+    return std::string{std::istreambuf_iterator<char>(in), {}};
 }
 
 Result<std::int64_t> parse_integer(std::string_view text) {

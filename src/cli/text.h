@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of the command line: numbers and times in, bytes as JSON out.
+// Texts of the command line: files, numbers and times in, bytes as JSON out.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ namespace lakestream::cli {
 
 /// One line to stdout. Errors: `unavailable` (closed pipe, full disk).
 Status put_line(std::string_view line);
+
+/// All bytes of a file. Errors: `not_found` (absent, a folder, not readable).
+Result<std::string> read_file(const std::string& path);
 
 /// A decimal integer >= 0. Errors: `invalid_argument`.
 Result<std::int64_t> parse_integer(std::string_view text);

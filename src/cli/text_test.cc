@@ -9,6 +9,13 @@
 namespace lakestream::cli {
 namespace {
 
+TEST(Text, FilesThatCannotBeRead) {
+    EXPECT_TRUE(read_file(LKS_SOURCE_DIR "/README.md")->starts_with("# Lakestream"));
+    for (const char* wrong : {LKS_SOURCE_DIR, LKS_SOURCE_DIR "/README.md/x", ""}) {
+        EXPECT_TRUE(read_file(wrong).is(ErrorCode::not_found)) << wrong;
+    }
+}
+
 TEST(Text, Integers) {
     EXPECT_EQ(*parse_integer("0"), 0);
     EXPECT_EQ(*parse_integer("9223372036854775807"), INT64_MAX);

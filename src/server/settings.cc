@@ -202,6 +202,9 @@ Status collect(
 
 Status check_together(const Settings& settings) {
     const NodeSettings& node = settings.node;
+    if (node.roles.empty()) {
+        return invalid_argument("roles is empty: this process would do nothing");
+    }
     if (node.log.backoff_max < node.log.backoff_min) {
         return invalid_argument("log.backoff_max is below log.backoff_min");
     }

@@ -126,6 +126,7 @@ TEST(Settings, WrongValuesSayWhatIsAllowed) {
         error_of("roles = [\"broker\", \"king\"]"),
         "test.toml:1: roles: \"king\" is not: list of broker, compactor, catalog"
     );
+    EXPECT_THAT(error_of("roles = []"), HasSubstr("roles is empty"));
     EXPECT_EQ(
         error_of("[log]\nlinger = 20"), "test.toml:2: log.linger: \"20\" is not: time, 0ns to 10s"
     );

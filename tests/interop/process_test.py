@@ -191,6 +191,7 @@ class CommandLine(unittest.TestCase):
             self.assertEqual((gone.returncode, gone.stdout), (1, b""))
             self.assertIn(b"there is no topic b", gone.stderr)
             broker.stop()
+            broker.check()  # nothing of a deleted topic is a problem
 
     def test_keys_and_json(self):
         with Broker() as broker:
@@ -271,6 +272,8 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(run_cli("sing").returncode, WRONG)
         self.assertEqual(run_cli("topic", "create").returncode, WRONG)
         self.assertEqual(run_cli("check", "--data-dir", "/nowhere").returncode, 1)
+        self.assertEqual(run_cli("inspect", "wal", "/").returncode, 1)
+        self.assertEqual(run_cli("server", "--config", "/").returncode, WRONG)
         self.assertEqual(run_cli("--help").returncode, 0)
         self.assertIn(b"--kafka-listen", run_cli("dev", "--help").stdout)
         self.assertRegex(run_cli("version").stdout, rb"^lakestream \d")

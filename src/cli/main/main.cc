@@ -2,9 +2,7 @@
 // The command line: which command, with which options. All else is in the commands.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -69,11 +67,8 @@ Result<server::Settings> load_settings(
 ) {
     std::vector<server::Assignment> all;
     if (!file.empty()) {
-        std::ifstream in(file);
-        if (!in) {
-            return invalid_argument("cannot read {}", file);
-        }
-        all = LKS_TRY(server::read_toml({std::istreambuf_iterator<char>(in), {}}, file));
+        const std::string text = LKS_TRY(read_file(file));
+        all = LKS_TRY(server::read_toml(text, file));
     }
     auto variables = LKS_TRY(server::read_environment(environment));
     all.insert(all.end(), variables.begin(), variables.end());
@@ -201,7 +196,8 @@ class CommandLine {
             fmt::print(stderr, "lakestream: {}\n", settings.error().message);
             return Exit::usage;
         }
-        const auto ready = dev ? &say_what_to_try : [](const server::Node&) {};
+        const bool clients = dev && settings->node.has_role("broker");
+        const auto ready = clients ? &say_what_to_try : [](const server::Node&) {};
         return exit_of(server::run(*settings, ready));
     }
 
