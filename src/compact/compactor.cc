@@ -70,11 +70,15 @@ void Compactor::note(std::string_view what, const Status& status) {
 rt::Task<Status> Compactor::round(Cut cut) {
     more_ = false;
     co_await discover();
-    LKS_CO_TRY(co_await bring_in());
+    // What is in the spill already goes on, whatever keeps more from coming.
+    const Status brought = co_await bring_in();
+    const bool full = spill_full();
+    cut = full ? Cut::flush : cut;
     LKS_CO_TRY(co_await commit_tables(cut));
-    Status compacted = co_await compact_logs(cut);
+    LKS_CO_TRY(co_await compact_logs(cut));
+    more_ = more_ || (full && !spill_full());
     metrics_.spill_bytes.set(static_cast<std::int64_t>(spill_.bytes()));
-    co_return compacted;
+    co_return brought;
 }
 
 bool Compactor::has_table(const catalog::StreamInfo& stream) const {
@@ -83,16 +87,15 @@ bool Compactor::has_table(const catalog::StreamInfo& stream) const {
 }
 
 rt::Task<void> Compactor::discover() {
-    std::set<catalog::StreamName> wanted;
     for (const LogId log : co_await seams_.view.take_grown()) {
         pending_.insert(log);
     }
-    // Also those whose owner could not be found out, or that could not be adopted, before.
+    // Also those whose owner could not be found out before.
     for (const LogId log : std::set(pending_)) {
         if (!logs_.contains(log)) {
             const auto owner = co_await catalog::find_log_owner(seams_.metadata, log);
             if (owner.ok() && owner->stream.ns == settings_.ns) {
-                wanted.insert(owner->stream);
+                wanted_.insert(owner->stream);
             } else if (owner.ok() || owner.is(ErrorCode::not_found)) {
                 pending_.erase(log);
             }
@@ -104,19 +107,26 @@ rt::Task<void> Compactor::discover() {
         if (streams.ok()) {
             discovered_ = true;
             for (const catalog::StreamPtr& stream : *streams) {
-                wanted.insert(stream->name);
+                wanted_.insert(stream->name);
             }
         }
     }
-    for (const catalog::StreamName& name : wanted) {
+    for (const catalog::StreamName& name : std::set(wanted_)) {
         const auto stream = co_await seams_.catalog.load(name);
-        if (stream.ok()) {
-            co_await adopt(*stream);
+        const bool done = stream.ok() ? co_await adopt(*stream) : stream.is(ErrorCode::not_found);
+        if (done) {
+            wanted_.erase(name);
         }
     }
 }
 
-rt::Task<void> Compactor::adopt(catalog::StreamPtr stream) {
+rt::Task<bool> Compactor::adopt(catalog::StreamPtr stream) {
+    for (const auto& [log, work] : std::map(logs_)) {
+        const catalog::StreamInfo& known = *work.stream;
+        if (known.name == stream->name && known.incarnation != stream->incarnation) {
+            forget(log);  // of a deleted stream of this name
+        }
+    }
     if (has_table(*stream)) {
         TableWork& table = tables_[stream->name];
         if (table.stream == nullptr || table.stream->incarnation != stream->incarnation) {
@@ -125,11 +135,36 @@ rt::Task<void> Compactor::adopt(catalog::StreamPtr stream) {
         table.stream = stream;
         note("table_open", co_await open_table(table));
     }
+    bool whole = true;
     for (std::size_t i = 0; i < stream->logs.size(); ++i) {
         if (!logs_.contains(stream->logs[i])) {
-            note("adopt", co_await adopt_log(stream, static_cast<std::int32_t>(i)));
+            const Status adopted = co_await adopt_log(stream, static_cast<std::int32_t>(i));
+            note("adopt", adopted);
+            whole = whole && adopted.ok();
         }
     }
+    co_return whole;
+}
+
+void Compactor::forget(LogId log) {
+    spill_.drop_from(log, Offset(0));
+    logs_.erase(log);
+}
+
+void Compactor::forget_deleted(LogId log) {
+    const catalog::StreamName name = logs_.at(log).stream->name;
+    forget(log);
+    const auto table = tables_.find(name);
+    if (table != tables_.end() && std::ranges::none_of(table->second.stream->logs, [&](LogId each) {
+            return logs_.contains(each);
+        })) {
+        tables_.erase(table);
+    }
+}
+
+void Compactor::rejoin(LogId log) {
+    wanted_.insert(logs_.at(log).stream->name);
+    forget(log);
 }
 
 rt::Task<Status> Compactor::open_table(TableWork& table) {
@@ -140,13 +175,19 @@ rt::Task<Status> Compactor::open_table(TableWork& table) {
     co_return Status();
 }
 
-rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t partition) {
-    const LogId log = stream->logs[static_cast<std::size_t>(partition)];
+rt::Task<Result<StoredState>> Compactor::load_finished(LogId log) {
     StoredState state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
     if (state.state.intent.has_value()) {
         LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, state));
         state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
     }
+    co_return state;
+}
+
+rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t partition) {
+    const LogId log = stream->logs[static_cast<std::size_t>(partition)];
+    spill_.drop_from(log, Offset(0));  // of an attempt that failed
+    const StoredState state = LKS_CO_TRY(co_await load_finished(log));
     LogWork work{
         .stream = stream, .partition = partition, .state = state, .spilled = state.state.cursor
     };
@@ -163,6 +204,9 @@ rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t pa
         .comparison = meta::Comparison::floor,
         .partition_key = catalog::keys::log_partition_key(log),
     });
+    if (!last.ok() && !last.is(ErrorCode::not_found)) {
+        co_return last.error();
+    }
     const auto key =
         last.ok() ? index::parse_key(log, last->key) : Result<index::IndexKey>(last.error());
     if (key.ok() && key->end > work.spilled) {
@@ -172,26 +216,15 @@ rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t pa
     co_return Status();
 }
 
-rt::Task<Status> Compactor::resync(LogId log, LogWork& work) {
-    StoredState state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-    if (state.state.intent.has_value()) {
-        LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, state));
-        state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-    }
+rt::Task<Status> Compactor::resync(LogId log) {
+    const StoredState state = LKS_CO_TRY(co_await load_finished(log));
+    LogWork& work = logs_.at(log);
     work.state = state;
-    if (state.state.cursor <= work.spilled) {
-        co_return Status();
+    if (state.state.cursor > work.spilled) {
+        rejoin(log);
+    } else {
+        release(log, work);
     }
-    if (const auto table = tables_.find(work.stream->name); table != tables_.end()) {
-        table->second.open = false;
-        LKS_CO_TRY(co_await open_table(table->second));
-        const Offset from = std::max(table->second.positions[log], work.spilled);
-        if (from < state.state.cursor) {
-            LKS_CO_TRY(co_await backfill(log, work, from));
-        }
-    }
-    work.spilled = state.state.cursor;
-    release(log, work);
     co_return Status();
 }
 
@@ -214,11 +247,20 @@ rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
                 entries.push_back({entry.range, 0, entry.created, entry.payload});
             }
         }
+        if (from == begin) {
+            // This node has not folded what another has compacted.
+            co_return unavailable("log {}: {} cannot be read yet", log, begin);
+        }
         LKS_CO_TRY(co_await rt::offload(seams_.offloader, [&] {
             return spill_.add(log, {begin, from}, entries);
         }));
     }
     co_return Status();
+}
+
+bool Compactor::waits_for_table(const LogWork& work) const {
+    const auto table = tables_.find(work.stream->name);
+    return table != tables_.end() && !table->second.open;
 }
 
 rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
@@ -236,11 +278,10 @@ rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
     const auto bounds = co_await seams_.engine.bounds(asked);
     for (std::size_t i = 0; i < asked.size(); ++i) {
         const LogId log = asked[i];
-        if (bounds[i].is(ErrorCode::not_found)) {  // deleted
-            spill_.drop_before(log, Offset(std::numeric_limits<std::int64_t>::max()));
-            logs_.erase(log);
-        } else if (!bounds[i].ok()) {
-            pending_.insert(log);
+        if (bounds[i].is(ErrorCode::not_found)) {
+            forget_deleted(log);
+        } else if (!bounds[i].ok() || waits_for_table(logs_.at(log))) {
+            pending_.insert(log);  // the spill is for what can leave it
         } else if (bounds[i]->high_watermark > logs_.at(log).spilled) {
             grown.push_back({log, logs_.at(log).spilled});
         }
@@ -248,7 +289,21 @@ rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
     co_return grown;
 }
 
+void Compactor::note_growth(LogId log, LogWork& work) {
+    const Offset end = spill_.end_of(log, work.spilled);
+    if (end > work.spilled && !work.waiting_since.has_value()) {
+        work.waiting_since = seams_.executor.now();
+    }
+    work.spilled = end;
+    if (spill_full()) {
+        spill_.drop_from(log, end);  // room for what is missing before it
+    }
+}
+
 rt::Task<Status> Compactor::bring_in() {
+    if (spill_full()) {
+        co_return Status();
+    }
     const std::vector<IngestLog> grown = co_await take_pending();
     if (grown.empty()) {
         co_return Status();
@@ -256,31 +311,27 @@ rt::Task<Status> Compactor::bring_in() {
     for (const IngestLog& log : grown) {
         pending_.insert(log.log);  // until it is known to be all in
     }
-    const IngestDone done = LKS_CO_TRY(co_await ingest(
+    Result<IngestDone> ingested = co_await ingest(
         seams_.view,
         seams_.wal,
         seams_.offloader,
         spill_,
         grown,
         {.bytes_max = settings_.table_file_bytes_max, .spill_bytes_max = settings_.spill_bytes_max}
-    ));
+    );
+    for (const IngestLog& log : grown) {
+        note_growth(log.log, logs_.at(log.log));
+    }
+    const IngestDone done = LKS_CO_TRY(std::move(ingested));
     metrics_.wal_fetches.add(done.objects);
     metrics_.wal_bytes.add(done.bytes);
-    more_ = done.more;
+    more_ = done.more && done.objects > 0;
     for (const auto& [log, error] : done.damaged) {
         note("ingest", error);
         logs_.at(log).resting_until = seams_.executor.now() + damage_rest;
     }
     for (const LogId log : done.passed) {
-        note("resync", co_await resync(log, logs_.at(log)));
-    }
-    for (const IngestLog& log : grown) {
-        LogWork& work = logs_.at(log.log);
-        const Offset end = spill_.end_of(log.log, work.spilled);
-        if (end > work.spilled && !work.waiting_since.has_value()) {
-            work.waiting_since = seams_.executor.now();
-        }
-        work.spilled = end;
+        note("resync", co_await resync(log));
     }
     co_return Status();
 }
@@ -296,6 +347,8 @@ rt::Task<Status> Compactor::commit_tables(Cut cut) {
         if (!committed.ok()) {
             table.open = false;
             table.behind = false;
+            // They wait for it, and it may be gone with them.
+            pending_.insert(table.stream->logs.begin(), table.stream->logs.end());
             note(fmt::format("table_commit({}/{})", name.ns, name.name), committed);
         }
     }
@@ -341,8 +394,23 @@ Result<table::DataFile> Compactor::write_table_file(
     return writer->finish();
 }
 
+void Compactor::rejoin_behind(const TableWork& table) {
+    for (const LogId log : table.stream->logs) {
+        const auto work = logs_.find(log);
+        const auto position = table.positions.find(log);
+        const Offset from = position == table.positions.end() ? Offset(0) : position->second;
+        if (work != logs_.end() && from < work->second.spilled &&
+            spill_.end_of(log, from) == from) {
+            log::info("compact", "rejoins log={} position={}", log, from);
+            rejoin(log);
+        }
+    }
+}
+
 rt::Task<Status> Compactor::commit_table(TableWork& table) {
     LKS_CO_TRY(co_await open_table(table));
+    // Another committer, or a hand, has put the position where no chunk of ours begins.
+    rejoin_behind(table);
     const std::vector<TableCut> cuts = plan_table(table);
     std::int64_t entries = 0;
     std::uint64_t bytes = 0;

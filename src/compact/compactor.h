@@ -112,14 +112,25 @@ class Compactor {
 
     rt::Task<void> run();
     rt::Task<void> discover();
-    rt::Task<void> adopt(catalog::StreamPtr stream);
+    /// False when some of it has to be tried again.
+    rt::Task<bool> adopt(catalog::StreamPtr stream);
     rt::Task<Status> adopt_log(catalog::StreamPtr stream, std::int32_t partition);
+    /// Drop what is known of a log.
+    void forget(LogId log);
+    void forget_deleted(LogId log);
+    /// Adopt the log again: what is in the spill does not join what is stored.
+    void rejoin(LogId log);
     rt::Task<Status> open_table(TableWork& table);
+    void rejoin_behind(const TableWork& table);
+    bool waits_for_table(const LogWork& work) const;
     bool has_table(const catalog::StreamInfo& stream) const;
     rt::Task<std::vector<IngestLog>> take_pending();
     rt::Task<Status> bring_in();
+    void note_growth(LogId log, LogWork& work);
+    bool spill_full() const { return spill_.bytes() > settings_.spill_bytes_max; }
+    rt::Task<Result<StoredState>> load_finished(LogId log);
     /// Go on from where another compactor has come to.
-    rt::Task<Status> resync(LogId log, LogWork& work);
+    rt::Task<Status> resync(LogId log);
     rt::Task<Status> backfill(LogId log, LogWork& work, Offset end);
     rt::Task<Status> commit_tables(Cut cut);
     rt::Task<Status> commit_table(TableWork& table);
@@ -141,7 +152,8 @@ class Compactor {
     Seams seams_;
     Spill spill_;
     std::map<LogId, LogWork> logs_;
-    std::set<LogId> pending_;  // may have more than is in the spill
+    std::set<LogId> pending_;               // may have more than is in the spill
+    std::set<catalog::StreamName> wanted_;  // to be adopted
     std::map<catalog::StreamName, TableWork> tables_;
     bool discovered_ = false;
     bool more_ = false;  // a limit was met: look again at once

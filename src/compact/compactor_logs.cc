@@ -46,20 +46,26 @@ std::vector<Chunk> Compactor::plan_compact(LogId log, const LogWork& work) const
 
 rt::Task<Status> Compactor::compact_logs(Cut cut) {
     const MonoTime now = seams_.executor.now();
-    for (auto& [log, work] : logs_) {
+    std::vector<LogId> due;
+    for (const auto& [log, work] : logs_) {
         std::uint64_t bytes = 0;
         for (const Chunk& chunk : plan_compact(log, work)) {
             bytes += static_cast<std::uint64_t>(chunk.payload_bytes);
         }
         const bool old =
             work.waiting_since.has_value() && now - *work.waiting_since >= settings_.compact_age;
-        if (bytes == 0 || (cut == Cut::due && bytes < settings_.compact_bytes && !old)) {
-            continue;
+        if (bytes > 0 && (cut == Cut::flush || bytes >= settings_.compact_bytes || old)) {
+            due.push_back(log);
         }
-        const Status compacted = co_await compact_log(log, work);
+    }
+    for (const LogId log : due) {
+        const Status compacted = co_await compact_log(log, logs_.at(log));
         if (compacted.is(ErrorCode::conflict)) {
-            note("resync", co_await resync(log, work));
-        } else {
+            note("resync", co_await resync(log));
+        } else if (compacted.is(ErrorCode::not_found)) {
+            pending_.insert(log);  // a look at it tells whether it was deleted
+        }
+        if (!compacted.ok() && !compacted.is(ErrorCode::conflict)) {
             note(fmt::format("compact(log {})", log), compacted);
         }
     }

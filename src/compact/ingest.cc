@@ -3,6 +3,8 @@
 #include "compact/ingest.h"
 
 #include <algorithm>
+#include <deque>
+#include <set>
 #include <utility>
 
 #include "base/format.h"
@@ -67,28 +69,65 @@ Status spill_object(
     return {};
 }
 
+/// By date, as they were written, so that a round that stops early leaves the youngest; but none
+/// before what its logs need first. Where two logs disagree, one gets a record early.
+std::vector<ObjectWork> in_order(
+    std::map<std::string, ObjectWork> by_location, std::map<LogId, std::deque<std::string>> needs
+) {
+    std::set<std::string> reached;             // next for one of their logs
+    std::set<std::string> ready;               // next for all of them
+    std::map<std::string, std::size_t> ahead;  // logs that need others before
+    for (const auto& [location, work] : by_location) {
+        ahead[location] = work.sections.size();
+    }
+    const auto advance = [&](std::deque<std::string>& need) {
+        while (!need.empty() && !by_location.contains(need.front())) {
+            need.pop_front();
+        }
+        if (!need.empty()) {
+            reached.insert(need.front());
+            if (--ahead[need.front()] == 0) {
+                ready.insert(need.front());
+            }
+        }
+    };
+    for (auto& [log, need] : needs) {
+        advance(need);
+    }
+    std::vector<ObjectWork> plan;
+    while (!reached.empty()) {
+        const std::string next = ready.empty() ? *reached.begin() : *ready.begin();
+        reached.erase(next);
+        ready.erase(next);
+        plan.push_back(std::move(by_location.extract(next).mapped()));
+        for (const auto& [log, record] : plan.back().sections) {
+            if (std::deque<std::string>& need = needs[log]; !need.empty() && need.front() == next) {
+                advance(need);
+            }
+        }
+    }
+    return plan;
+}
+
 }  // namespace
 
 std::vector<ObjectWork> plan_objects(
     std::vector<std::pair<LogId, std::vector<log::WalkRecord>>> logs
 ) {
-    std::vector<ObjectWork> plan;
-    std::map<std::string, std::size_t> by_location;
+    std::map<std::string, ObjectWork> by_location;
+    std::map<LogId, std::deque<std::string>> needs;
     for (auto& [log, records] : logs) {
         for (log::WalkRecord& record : records) {
             if (record.value.file_type != index::FileType::raw) {
                 continue;
             }
-            const auto [at, is_new] = by_location.try_emplace(record.value.location, plan.size());
-            if (is_new) {
-                plan.push_back({.location = record.value.location, .sections = {}});
-            }
-            plan[at->second].sections.emplace_back(log, std::move(record));
+            ObjectWork& work = by_location[record.value.location];
+            work.location = record.value.location;
+            needs[log].push_back(work.location);
+            work.sections.emplace_back(log, std::move(record));
         }
     }
-    // By date, as they were written: a round that stops early leaves the youngest.
-    std::ranges::sort(plan, {}, &ObjectWork::location);
-    return plan;
+    return in_order(std::move(by_location), std::move(needs));
 }
 
 std::vector<SpilledEntry> valid_entries(

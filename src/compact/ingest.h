@@ -28,8 +28,8 @@ struct ObjectWork {
     std::vector<std::pair<LogId, log::WalkRecord>> sections;
 };
 
-/// Group records by object, objects in the order in which the logs need them. Pure. Compacted
-/// records are left out: their entries have been through here.
+/// Group records by object, objects in the order in which the logs need them, whatever the dates
+/// in their names. Pure. Compacted records are left out: their entries have been through here.
 std::vector<ObjectWork> plan_objects(
     std::vector<std::pair<LogId, std::vector<log::WalkRecord>>> logs
 );

@@ -143,6 +143,27 @@ TEST_F(IngestTest, a_round_ends_at_its_limit_and_the_next_goes_on) {
     EXPECT_EQ(spilled(log_a).size(), 3U);
 }
 
+TEST_F(IngestTest, what_a_log_needs_first_comes_first_whatever_its_date) {
+    store("3", {{log_a, {"a0"}}});  // by a node whose clock is ahead
+    store("1", {{log_a, {"a1"}}, {log_b, {"b0"}}});
+    store("2", {{log_b, {"b1"}}});
+    EXPECT_TRUE(bring_in({.bytes_max = 1}).more);
+    EXPECT_EQ(spilled(log_a), (Texts{"a0"}));
+    bring_in({.bytes_max = 1});
+    EXPECT_EQ(spilled(log_a), (Texts{"a0", "a1"}));
+    EXPECT_EQ(spilled(log_b), (Texts{"b0"}));
+}
+
+TEST_F(IngestTest, logs_that_need_objects_in_opposite_orders_get_them_all) {
+    store("1", {{log_a, {"a0"}}, {log_b, {"b0"}}});
+    store("2", {{log_a, {"a1"}}, {log_b, {"b1"}}});
+    auto& records = view_.records[log_b];
+    std::swap(records[0].value, records[1].value);
+    EXPECT_EQ(bring_in().objects, 2U);
+    EXPECT_EQ(spilled(log_a), (Texts{"a0", "a1"}));
+    EXPECT_EQ(spilled(log_b), (Texts{"b1", "b0"}));
+}
+
 TEST_F(IngestTest, damage_stops_the_logs_it_concerns_and_no_others) {
     const Bytes whole = store("1", {{log_a, {"a0"}}, {log_b, {"b0"}}});
     std::string broken(whole.view());

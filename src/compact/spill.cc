@@ -13,6 +13,10 @@
 namespace lakestream::compact {
 
 Status Spill::add(LogId log, OffsetRange range, const std::vector<SpilledEntry>& entries) {
+    if (const auto kept = logs_.find(log);
+        kept != logs_.end() && kept->second.contains(range.begin)) {
+        return {};  // its bytes would never be freed
+    }
     Chunk chunk{.range = range, .segment = current_};
     codec::Writer out;
     for (const SpilledEntry& entry : entries) {
@@ -100,6 +104,21 @@ void Spill::drop_before(LogId log, Offset offset) {
     }
     auto at = chunks->second.begin();
     while (at != chunks->second.end() && at->second.range.end <= offset) {
+        release(at->second);
+        at = chunks->second.erase(at);
+    }
+    if (chunks->second.empty()) {
+        logs_.erase(chunks);
+    }
+}
+
+void Spill::drop_from(LogId log, Offset offset) {
+    const auto chunks = logs_.find(log);
+    if (chunks == logs_.end()) {
+        return;
+    }
+    auto at = chunks->second.lower_bound(offset);
+    while (at != chunks->second.end()) {
         release(at->second);
         at = chunks->second.erase(at);
     }

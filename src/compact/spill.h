@@ -55,7 +55,7 @@ class Spill {
         : files_(files), segment_bytes_(segment_bytes) {}
 
     /// Keep the valid entries of one index record of `range`. Records of one log may come in any
-    /// order, but do not overlap.
+    /// order, but do not overlap; nothing happens for one that is kept already.
     Status add(LogId log, OffsetRange range, const std::vector<SpilledEntry>& entries);
     /// Chunks from the one that begins at `from` on, without a gap.
     std::vector<Chunk> chunks(LogId log, Offset from) const;
@@ -64,6 +64,8 @@ class Spill {
     Result<std::vector<SpilledEntry>> load(const Chunk& chunk) const;
     /// Nobody needs what ends at or before `offset`.
     void drop_before(LogId log, Offset offset);
+    /// Forget what begins at `offset` or later.
+    void drop_from(LogId log, Offset offset);
     /// Bytes on disk.
     std::uint64_t bytes() const noexcept { return bytes_; }
 

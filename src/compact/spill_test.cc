@@ -82,5 +82,25 @@ TEST(Spill, chunks_of_one_log_may_come_in_any_order) {
     EXPECT_EQ(spill.end_of(LogId(1), Offset(0)), Offset(9));
 }
 
+TEST(Spill, what_comes_twice_is_kept_once_and_its_disk_is_freed) {
+    auto files = open_spill_folder(fresh_folder("spill_twice"));
+    Spill spill(**files, 10);  // a segment for each chunk
+    const auto add = [&](std::int64_t begin) {
+        const OffsetRange range{Offset(begin), Offset(begin + 5)};
+        const Bytes payload = Bytes::copy("0123456789");
+        ASSERT_TRUE(spill.add(LogId(1), range, {{range, 0, WallTime(), payload}}).ok());
+    };
+    add(5);
+    const std::uint64_t once = spill.bytes();
+    add(5);
+    EXPECT_EQ(spill.bytes(), once);
+    add(0);
+    spill.drop_from(LogId(1), Offset(5));
+    EXPECT_EQ(spill.bytes(), once);
+    EXPECT_EQ(spill.end_of(LogId(1), Offset(0)), Offset(5));
+    spill.drop_before(LogId(1), Offset(5));
+    EXPECT_EQ(spill.bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace lakestream::compact
