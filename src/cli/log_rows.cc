@@ -140,7 +140,8 @@ Status LogRows::read(
                 LKS_TRY(compact::decode_rows(
                     partition.number,
                     {.range = entry.range, .created = entry.created, .payload = entry.payload},
-                    in_range
+                    in_range,
+                    [this](OffsetRange batch, const Error&) { unreadable_ += batch.count(); }
                 ));
             }
             reached = entry.range.end;

@@ -45,8 +45,12 @@ class LogRows {
         Offset& reached
     );
 
+    /// Records read so far that are in no table, because their batch does not decode.
+    std::int64_t unreadable() const noexcept { return unreadable_; }
+
   private:
     rt::Executor& executor_;
+    std::int64_t unreadable_ = 0;
     compact::CompactedObjects compacted_;
     std::unique_ptr<log::NodeEngine> engine_;
 };

@@ -369,6 +369,13 @@ Result<Exit> table_verify(const server::Settings& settings, const std::string& t
     Report report;
     Verifier verifier(tables, logs, *loaded, report);
     LKS_TRY(verifier.run(*stream));
+    if (logs.unreadable() > 0) {
+        report.note(
+            "note: {} records are in batches that do not decode: consumers cannot read them, and "
+            "they are in no table",
+            logs.unreadable()
+        );
+    }
     std::string verdict = "equal to the topic as far as it is committed";
     if (!verifier.topic_readable()) {
         verdict = "the topic is damaged: keep the table, it may have what the topic has lost";

@@ -21,6 +21,19 @@ constexpr std::string_view table_property = "lakestream.table";
 constexpr std::uint32_t backfill_read_bytes = 8 << 20;
 constexpr Duration damage_rest = 10s;
 
+/// Failures that may be over soon: what was brought in is kept for the next attempt.
+bool passes(const Error& error) {
+    switch (error.code) {
+        case ErrorCode::unavailable:
+        case ErrorCode::throttled:
+        case ErrorCode::deadline_exceeded:
+        case ErrorCode::outcome_unknown:
+        case ErrorCode::conflict:
+        case ErrorCode::cancelled: return true;
+        default: return false;
+    }
+}
+
 }  // namespace
 
 Compactor::Compactor(CompactorSettings settings, Seams seams)
@@ -36,6 +49,11 @@ Compactor::Compactor(CompactorSettings settings, Seams seams)
     out.add("lakestream_compact_payload_bytes_total", "Payload in them", m.compacted_bytes);
     out.add("lakestream_table_commits_total", "Commits to tables", m.table_commits);
     out.add("lakestream_table_rows_total", "Rows committed to tables", m.table_rows);
+    out.add(
+        "lakestream_table_unreadable_records_total",
+        "Records in no table, because their batch does not decode",
+        m.table_unreadable
+    );
     out.add("lakestream_compact_failures_total", "Rounds or parts that failed", m.failures);
     out.add("lakestream_compact_spill_bytes", "Bytes on the spill disk", m.spill_bytes);
 }
@@ -349,6 +367,9 @@ rt::Task<Status> Compactor::commit_tables(Cut cut) {
             table.behind = false;
             // They wait for it, and it may be gone with them.
             pending_.insert(table.stream->logs.begin(), table.stream->logs.end());
+            if (!passes(committed.error())) {
+                give_back(table);
+            }
             note(fmt::format("table_commit({}/{})", name.ns, name.name), committed);
         }
     }
@@ -385,9 +406,14 @@ Result<table::DataFile> Compactor::write_table_file(
     for (const TableCut& cut : cuts) {
         for (const Chunk& chunk : cut.chunks) {
             for (const SpilledEntry& entry : LKS_TRY(spill_.load(chunk))) {
-                LKS_TRY(decode_rows(cut.partition, entry, [&](const table::Row& row) {
-                    return writer->add(row);
-                }));
+                LKS_TRY(decode_rows(
+                    cut.partition,
+                    entry,
+                    [&](const table::Row& row) { return writer->add(row); },
+                    [&](OffsetRange range, const Error& error) {
+                        note_unreadable(cut, range, error);
+                    }
+                ));
             }
         }
     }
@@ -405,6 +431,29 @@ void Compactor::rejoin_behind(const TableWork& table) {
             rejoin(log);
         }
     }
+}
+
+void Compactor::give_back(const TableWork& table) {
+    for (const LogId log : table.stream->logs) {
+        const auto work = logs_.find(log);
+        if (work != logs_.end()) {
+            spill_.drop_from(log, Offset(0));
+            work->second.spilled = work->second.state.state.cursor;
+        }
+    }
+}
+
+void Compactor::note_unreadable(const TableCut& cut, OffsetRange range, const Error& error) {
+    metrics_.table_unreadable.add(static_cast<std::uint64_t>(range.count()));
+    log::warn(
+        "compact",
+        "batch_unreadable log={} partition={} begin={} end={} error={}",
+        cut.log,
+        cut.partition,
+        range.begin,
+        range.end,
+        error
+    );
 }
 
 rt::Task<Status> Compactor::commit_table(TableWork& table) {

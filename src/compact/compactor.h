@@ -46,6 +46,7 @@ struct CompactorMetrics {
     metrics::Counter compacted_bytes;  // payload in them
     metrics::Counter table_commits;
     metrics::Counter table_rows;
+    metrics::Counter table_unreadable;  // records in batches that do not decode
     metrics::Counter failures;
     metrics::Gauge spill_bytes;
 };
@@ -136,6 +137,9 @@ class Compactor {
     rt::Task<Status> commit_table(TableWork& table);
     std::vector<TableCut> plan_table(const TableWork& table) const;
     Result<table::DataFile> write_table_file(const std::vector<TableCut>& cuts, std::string path);
+    /// The spill is everybody's: what waits for a table that cannot go on leaves it.
+    void give_back(const TableWork& table);
+    void note_unreadable(const TableCut& cut, OffsetRange range, const Error& error);
     rt::Task<Status> compact_logs(Cut cut);
     rt::Task<Status> compact_log(LogId log, LogWork& work);
     std::vector<Chunk> plan_compact(LogId log, const LogWork& work) const;

@@ -100,6 +100,7 @@ rt::Task<Status> Compactor::compact_log(LogId log, LogWork& work) {
     }
     const std::vector<Chunk> chunks = plan_compact(log, work);
     const OffsetRange range{work.state.state.cursor, chunks.back().range.end};
+    const bool cut_by_size = range.end < std::min(work.spilled, limit_of(log, work));
     const Offset saved = LKS_CO_TRY(co_await seams_.view.checkpoint(log));
     if (saved < range.end) {
         co_return unavailable("log {}: the fold snapshot ends at {}", log, saved);
@@ -132,9 +133,12 @@ rt::Task<Status> Compactor::compact_log(LogId log, LogWork& work) {
     ));
     LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, work.state));
     work.state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-    work.waiting_since.reset();
-    if (work.spilled > work.state.state.cursor) {
+    if (cut_by_size) {
+        more_ = true;  // the rest has waited as long
+    } else if (work.spilled > work.state.state.cursor) {
         work.waiting_since = seams_.executor.now();
+    } else {
+        work.waiting_since.reset();
     }
     metrics_.compacted.add();
     metrics_.compacted_bytes.add(static_cast<std::uint64_t>(files.payload_bytes));

@@ -78,10 +78,10 @@ class CountingTable final : public TableSink {
         const OffsetRange range = ranges.at(log_a);
         if (failing_appends > 0) {
             --failing_appends;
-            co_return unavailable("the store is away");
+            co_return suspended ? fenced("suspended") : unavailable("the store is away");
         }
         if (range.begin == position) {  // else prepared from elsewhere: the position tells
-            EXPECT_EQ(file.rows, range.count());
+            EXPECT_EQ(file.rows + unreadable, range.count());
             rows += file.rows;
             position = range.end;
         }
@@ -92,6 +92,8 @@ class CountingTable final : public TableSink {
     std::int64_t rows = 0;
     int failing_opens = 0;
     int failing_appends = 0;
+    bool suspended = false;       // how appends fail
+    std::int64_t unreadable = 0;  // records of the next commit that are no rows
 };
 
 Bytes batch(int number) {
@@ -101,12 +103,16 @@ Bytes batch(int number) {
     return builder.finish();
 }
 
+rt::Task<bool> append_batch(log::Engine& engine, Bytes payload) {
+    rt::Executor& executor = co_await rt::this_executor();
+    std::vector<log::AppendRequest> requests(1);
+    requests[0] = {.log = log_a, .payload = std::move(payload), .records = 1};
+    co_return (co_await engine.append(std::move(requests), executor.now() + 30s)).front().ok();
+}
+
 rt::Task<bool> append_batches(log::Engine& engine, int begin, int end) {
     for (int i = begin; i < end; ++i) {
-        rt::Executor& executor = co_await rt::this_executor();
-        std::vector<log::AppendRequest> requests(1);
-        requests[0] = {.log = log_a, .payload = batch(i), .records = 1};
-        if (!(co_await engine.append(std::move(requests), executor.now() + 30s)).front().ok()) {
+        if (!co_await append_batch(engine, batch(i))) {
             co_return false;
         }
     }
@@ -245,6 +251,48 @@ TEST_F(CompactorTest, another_compactor_that_is_ahead_is_followed) {
     append(10, 12);
     rounds(5);
     EXPECT_EQ(table_.rows, 5 + 2);
+}
+
+TEST_F(CompactorTest, a_table_that_cannot_go_on_leaves_the_spill_to_others_and_goes_on_later) {
+    settings_.spill_segment_bytes = 1;
+    append(0, 5);
+    table_.failing_appends = 1;
+    rounds(1);
+    EXPECT_GT(compactor().metrics().spill_bytes.value(), 0) << "kept for the next attempt";
+    table_.failing_appends = 1;
+    table_.suspended = true;
+    rounds(1);
+    EXPECT_EQ(compactor().metrics().spill_bytes.value(), 0);
+    rounds(3);
+    EXPECT_EQ(table_.rows, 5);
+}
+
+TEST_F(CompactorTest, a_batch_that_does_not_decode_is_counted_and_passed) {
+    append(0, 2);
+    const Bytes good = batch(2);
+    std::vector<std::byte> bytes(good.begin(), good.end());
+    bytes.back() = std::byte{0x7f};  // the header count of its record
+    ASSERT_TRUE(
+        cluster_.run(node_.home(), append_batch(*node_.engine, Bytes::own(std::move(bytes))))
+    );
+    table_.unreadable = 1;
+    rounds(3);
+    EXPECT_EQ(table_.rows, 2);
+    EXPECT_EQ(table_.position, Offset(3));
+    EXPECT_EQ(compactor().metrics().table_unreadable.value(), 1U);
+    EXPECT_EQ(compactor().metrics().compacted.value(), 1U) << "consumers get what was written";
+}
+
+TEST_F(CompactorTest, what_one_object_cannot_take_does_not_wait_again) {
+    settings_.compact_bytes = 1 << 20;
+    settings_.compact_bytes_max = 1;  // one index record in each object
+    append(0, 5);
+    rounds(1);
+    cluster_.loop.run_for(settings_.compact_age);
+    for (int i = 0; i < 6; ++i) {
+        static_cast<void>(cluster_.run(node_.home(), compactor().round(Compactor::Cut::due)));
+    }
+    EXPECT_EQ(compactor().metrics().compacted.value(), 5U);
 }
 
 TEST_F(CompactorTest, a_full_spill_is_emptied_and_filled_again) {

@@ -2,8 +2,6 @@
 // Walking the batches of an entry.
 #include "compact/decode_rows.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 #include <vector>
 
@@ -13,10 +11,17 @@ namespace lakestream::compact {
 
 namespace {
 
-Status decode_batch(
+/// Whether every record of the batch decodes. A copy of a reader shares the decompressed bytes.
+Status look_through(codec::RecordReader records) {
+    for (codec::Record record; records.next(record);) {
+    }
+    return records.status();
+}
+
+Status add_rows(
     std::int32_t partition,
     Offset base,
-    codec::RecordReader& records,
+    codec::RecordReader records,
     const std::function<Status(const table::Row&)>& row
 ) {
     std::vector<table::RowHeader> headers;
@@ -34,7 +39,7 @@ Status decode_batch(
             .headers = headers,
         }));
     }
-    return records.status();
+    return {};
 }
 
 }  // namespace
@@ -42,35 +47,33 @@ Status decode_batch(
 Status decode_rows(
     std::int32_t partition,
     const SpilledEntry& entry,
-    const std::function<Status(const table::Row&)>& row
+    const std::function<Status(const table::Row&)>& row,
+    const UnreadableSink& unreadable
 ) {
     Offset base = entry.range.begin;
     std::size_t at = 0;
-    const auto in_context = [&](Error error) {
-        return std::move(error).with_context(fmt::format("batch at offset {}", base.v));
-    };
-    while (at < entry.payload.size()) {
+    while (base < entry.range.end) {
         const Bytes rest = entry.payload.slice(at, entry.payload.size() - at);
+        const auto header = codec::read_batch_header(rest.span());
+        const Offset next = header.ok() ? base + header->last_offset_delta + 1 : base;
+        if (!header.ok() || next <= base || next > entry.range.end) {
+            // Where the next batch would begin is not known.
+            unreadable(
+                {base, entry.range.end},
+                header.ok() ? corrupt("its records are not as many as the index says")
+                            : header.error()
+            );
+            return {};
+        }
         auto records = codec::RecordReader::open(rest, batch_bytes_max);
-        if (!records.ok()) {
-            return in_context(std::move(records.error()));
+        const Status whole = records.ok() ? look_through(*records) : Status(records.error());
+        if (whole.ok()) {
+            LKS_TRY(add_rows(partition, base, std::move(*records), row));
+        } else {
+            unreadable({base, next}, whole.error());
         }
-        const codec::BatchHeader header = records->header();
-        Status decoded = decode_batch(partition, base, *records, row);
-        if (!decoded.ok()) {
-            return decoded.is(ErrorCode::corrupt) ? in_context(std::move(decoded.error()))
-                                                  : std::move(decoded);
-        }
-        base = base + header.last_offset_delta + 1;
-        at += header.size();
-    }
-    if (base != entry.range.end) {
-        return corrupt(
-            "entry at offset {} holds {} records, the index says {}",
-            entry.range.begin.v,
-            base - entry.range.begin,
-            entry.range.count()
-        );
+        base = next;
+        at += header->size();
     }
     return {};
 }

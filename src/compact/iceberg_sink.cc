@@ -2,6 +2,7 @@
 // From streams and data files to Iceberg commits.
 #include "compact/iceberg_sink.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/format.h"
@@ -64,10 +65,9 @@ rt::Task<Result<TablePositions>> IcebergSink::open(catalog::StreamPtr stream) {
     co_return position->next;
 }
 
-rt::Task<Result<TablePositions>> IcebergSink::append(
-    catalog::StreamPtr stream, table::DataFile file, std::map<LogId, OffsetRange> ranges
+rt::Task<Result<iceberg::TableFile>> IcebergSink::store(
+    const iceberg::FileTable& table, const table::DataFile& file
 ) {
-    iceberg::FileTable table = table_of(*stream);
     const std::string name = fmt::format("data/{}", base_name(file.path));
     Result<Bytes> bytes =
         co_await rt::offload(seams_.offloader, [&file] { return read_local_file(file.path); });
@@ -77,8 +77,21 @@ rt::Task<Result<TablePositions>> IcebergSink::append(
     LKS_CO_TRY(co_await seams_.tables.put(
         table.object_name(name), std::move(body), objstore::IfExists::overwrite
     ));
+    co_return iceberg::to_table_file(file, name, sort_order);
+}
+
+rt::Task<Result<TablePositions>> IcebergSink::append(
+    catalog::StreamPtr stream, table::DataFile file, std::map<LogId, OffsetRange> ranges
+) {
+    iceberg::FileTable table = table_of(*stream);
+    std::optional<iceberg::TableFile> stored;
+    if (file.rows > 0) {
+        stored = LKS_CO_TRY(co_await store(table, file));
+    } else {
+        remove_local_file(file.path);
+    }
     std::vector<iceberg::PreparedFile> prepared{
-        {.ranges = std::move(ranges), .file = iceberg::to_table_file(file, name, sort_order)}
+        {.ranges = std::move(ranges), .file = std::move(stored)}
     };
     const iceberg::Source source{
         .table = uuids_[stream->name], .stream = uuid_text(stream->incarnation)

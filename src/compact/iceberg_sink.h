@@ -36,6 +36,9 @@ class IcebergSink final : public TableSink {
 
   private:
     table::iceberg::FileTable table_of(const catalog::StreamInfo& stream) const;
+    rt::Task<Result<table::iceberg::TableFile>> store(
+        const table::iceberg::FileTable& table, const table::DataFile& file
+    );
 
     Seams seams_;
     std::map<catalog::StreamName, std::string> uuids_;  // of tables that were opened

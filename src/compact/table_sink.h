@@ -23,8 +23,9 @@ class TableSink {
     virtual rt::Task<Result<TablePositions>> open(catalog::StreamPtr stream) = 0;
 
     /// Store a data file and commit it as the rows of `ranges`, each of which begins at the log's
-    /// position. The new positions, which may be further than the ranges: another committer was
-    /// there first. Errors as `open`; after an error call `open` again.
+    /// position; one without rows is not stored, and the position moves all the same. The new
+    /// positions, which may be further than the ranges: another committer was there first. Errors
+    /// as `open`; after an error call `open` again.
     virtual rt::Task<Result<TablePositions>> append(
         catalog::StreamPtr stream, table::DataFile file, std::map<LogId, OffsetRange> ranges
     ) = 0;
