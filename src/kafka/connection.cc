@@ -15,6 +15,7 @@ namespace lakestream::kafka {
 namespace {
 
 constexpr std::size_t write_bytes_min = 1 << 20;  // answers are gathered up to here
+constexpr std::uint32_t small_request_bytes = 64 << 10;
 
 }  // namespace
 
@@ -23,7 +24,7 @@ Connection::Connection(Shard& shard, std::unique_ptr<net::Stream> stream, std::s
       stream_(std::move(stream)),
       options_(shard.options.connection),
       peer_{.address = stream_->peer(), .listener = std::move(listener)},
-      frames_(*stream_, options_.request_bytes_max),
+      frames_(*stream_, shard.executor, shard.request_memory, options_.request_bytes_max),
       scope_(shard.executor) {}
 
 rt::Task<void> Connection::run() {
@@ -117,15 +118,11 @@ rt::Task<Status> Connection::read_one(FrameHead head) {
     if (!known_version && api->key != codec::kafka::ApiKey::api_versions) {
         co_return refuse(head);
     }
-    const std::uint64_t memory = api->memory(head.bytes);
-    if (shard_.request_memory.waiting() > 0 ||
-        shard_.request_memory.used() + memory > shard_.request_memory.units()) {
-        shard_.backend.metrics.requests_waited.add();
-    }
     Admitted admitted(
-        co_await shard_.request_memory.acquire(memory), shard_.backend.metrics.request_bytes
+        shard_.request_memory,
+        head.bytes <= small_request_bytes ? RequestSize::small : RequestSize::large
     );
-    Bytes frame = LKS_CO_TRY(co_await frames_.body(patience(head.bytes)));
+    Bytes frame = LKS_CO_TRY(co_await read_body(*api, head, admitted));
     shard_.backend.metrics.bytes_in.add(frame.size() + sizeof(std::int32_t));
     if (ending_) {
         co_return Status();
@@ -150,6 +147,17 @@ rt::Task<Status> Connection::read_one(FrameHead head) {
         changed_.notify_all();
     }
     co_return Status();
+}
+
+rt::Task<Result<Bytes>> Connection::read_body(const Api& api, FrameHead head, Admitted& admitted) {
+    Deadline deadline = patience(head.bytes);
+    while (const std::uint32_t step = frames_.next_step()) {
+        const MonoTime asked = shard_.executor.now();
+        co_await shard_.request_memory.grow(admitted, api.memory(step));
+        deadline += shard_.executor.now() - asked;  // that wait is not the client's fault
+        LKS_CO_TRY(co_await frames_.read_up_to(step, deadline));
+    }
+    co_return frames_.take_body();
 }
 
 rt::Task<void> Connection::begin(const Api& api, Call call, Bytes frame, Admitted admitted) {

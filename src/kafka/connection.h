@@ -16,7 +16,6 @@
 #include "kafka/shard.h"
 #include "net/net.h"
 #include "rt/scope.h"
-#include "rt/semaphore.h"
 #include "rt/signal.h"
 
 namespace lakestream::kafka {
@@ -43,21 +42,7 @@ class Connection {
     void abandon() noexcept { scope_.abandon(); }
 
   private:
-    /// The request memory of one request, counted in a gauge.
-    class Admitted {
-      public:
-        Admitted(rt::Semaphore::Units units, metrics::Gauge& gauge)
-            : units_(std::move(units)), gauge_(&gauge) {
-            gauge.add(static_cast<std::int64_t>(units_.count()));
-        }
-        Admitted(Admitted&&) noexcept = default;
-        Admitted& operator=(Admitted&&) = delete;
-        ~Admitted() { gauge_->add(-static_cast<std::int64_t>(units_.count())); }
-
-      private:
-        rt::Semaphore::Units units_;
-        metrics::Gauge* gauge_;
-    };
+    using Admitted = RequestMemory::Units;
 
     /// The place of one response in the order of responses.
     struct Slot {
@@ -69,6 +54,7 @@ class Connection {
     rt::Task<Status> read_requests();
     rt::Task<Result<std::optional<FrameHead>>> next_head();
     rt::Task<Status> read_one(FrameHead head);
+    rt::Task<Result<Bytes>> read_body(const Api& api, FrameHead head, Admitted& admitted);
     rt::Task<void> begin(const Api& api, Call call, Bytes frame, Admitted admitted);
     rt::Task<void> finish(Slot& slot, Call call, Started started, Admitted admitted);
     rt::Task<void> finish_unanswered(

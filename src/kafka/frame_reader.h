@@ -5,13 +5,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "kafka/request_memory.h"
 #include "lakestream/bytes.h"
 #include "net/net.h"
+#include "rt/executor.h"
 #include "rt/task.h"
 
 namespace lakestream::kafka {
@@ -24,15 +27,29 @@ struct FrameHead {
     std::int32_t correlation_id = 0;
 };
 
-/// Belongs to one connection. `head` and `body` take turns.
+/// Belongs to one connection. After each `head` its body is read, step by step:
+///
+///     while (const std::uint32_t step = frames.next_step()) {
+///         ... memory for `step` bytes in all ...
+///         LKS_CO_TRY(co_await frames.read_up_to(step, deadline));
+///     }
+///     Bytes body = frames.take_body();
 ///
 /// Small requests arrive through a buffer of 4 KiB and are copied out of it; of a larger one all
 /// but the beginning is read straight into the memory that its records will stay in. Memory for a
 /// request above 2 MiB grows with what has arrived, never with what is claimed.
 class FrameReader {
   public:
-    FrameReader(net::Stream& stream, std::uint32_t frame_bytes_max)
-        : stream_(stream), frame_bytes_max_(frame_bytes_max) {}
+    FrameReader(
+        net::Stream& stream,
+        const rt::Executor& executor,
+        const RequestMemory& memory,
+        std::uint32_t frame_bytes_max
+    )
+        : stream_(stream),
+          executor_(executor),
+          request_memory_(memory),
+          frame_bytes_max_(frame_bytes_max) {}
     FrameReader(const FrameReader&) = delete;
     FrameReader& operator=(const FrameReader&) = delete;
 
@@ -41,8 +58,16 @@ class FrameReader {
     /// reset), `deadline_exceeded` (may be called again), `cancelled`.
     rt::Task<Result<std::optional<FrameHead>>> head(Deadline deadline);
 
-    /// The whole request announced by the last `head`, header included.
-    rt::Task<Result<Bytes>> body(Deadline deadline);
+    /// Bytes of the request announced by the last `head`, its header included, that there will be
+    /// after the next step: all of them, or twice what has arrived. 0 when all are there.
+    std::uint32_t next_step() const noexcept;
+
+    /// Read until there are `bytes` of them. Errors as above, and `deadline_exceeded` when the peer
+    /// is slower than 64 KiB in 2 s while somebody waits for request memory.
+    rt::Task<Status> read_up_to(std::uint32_t bytes, Deadline deadline);
+
+    /// The request. Precondition: all of it has been read.
+    Bytes take_body();
 
     /// Whether a request has begun to arrive.
     bool inside_request() const noexcept { return filled_ > taken_; }
@@ -59,8 +84,12 @@ class FrameReader {
     rt::Task<Status> read_exactly(std::span<std::byte> into, Deadline deadline);
 
     net::Stream& stream_;
+    const rt::Executor& executor_;
+    const RequestMemory& request_memory_;
     std::uint32_t frame_bytes_max_;
     std::uint32_t frame_bytes_ = 0;  // of the request announced last
+    std::uint32_t have_ = 0;         // of them, in `body_`
+    std::shared_ptr<std::byte[]> body_;
     std::size_t taken_ = 0;
     std::size_t filled_ = 0;
     std::array<std::byte, buffer_bytes> buffer_;

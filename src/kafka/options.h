@@ -27,7 +27,8 @@ struct ConnectionOptions {
 
 /// Limits of each shard (executor).
 struct ShardOptions {
-    /// Bytes of requests admitted at a time; one that is larger alone is served alone.
+    /// Bytes that requests may hold; small requests an eighth more, and one request at a time may
+    /// grow beyond (docs/protocols/kafka-connection.md).
     std::uint64_t request_bytes = 256 << 20;
     /// Bytes of records that responses may hold. When they are used up, a fetch gets
     /// `fetch_bytes_floor`.

@@ -12,10 +12,10 @@
 #include "kafka/metrics.h"
 #include "kafka/options.h"
 #include "kafka/producer_ids.h"
+#include "kafka/request_memory.h"
 #include "kafka/response_memory.h"
 #include "log/engine.h"
 #include "rt/executor.h"
-#include "rt/semaphore.h"
 
 namespace lakestream::kafka {
 
@@ -38,7 +38,11 @@ struct Shard {
         : executor(runs_on),
           backend(outside),
           options(settings),
-          request_memory(settings.shard.request_bytes),
+          request_memory(
+              settings.shard.request_bytes,
+              outside.metrics.requests_waited,
+              outside.metrics.request_bytes
+          ),
           response_memory(settings.shard.response_bytes, settings.shard.fetch_bytes_floor),
           fetch_sessions(
               {.sessions_max = settings.shard.fetch_sessions_max,
@@ -53,7 +57,7 @@ struct Shard {
     rt::Executor& executor;
     const Backend backend;
     const ServerOptions& options;
-    rt::Semaphore request_memory;
+    RequestMemory request_memory;
     ResponseMemory response_memory;
     FetchSessions fetch_sessions;
     ProducerIds producer_ids;
