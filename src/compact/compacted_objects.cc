@@ -3,6 +3,8 @@
 #include "compact/compacted_objects.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "base/format.h"
 #include "catalog/log_owner.h"
@@ -43,8 +45,8 @@ rt::Task<Result<std::string>> CompactedObjects::folder(LogId log) {
     co_return found;
 }
 
+/// Under the mutex.
 CompactedObjects::PairPtr CompactedObjects::find(const std::string& name) {
-    const std::scoped_lock lock(mutex_);
     const auto found = std::ranges::find(pairs_, name, &std::pair<std::string, PairPtr>::first);
     if (found == pairs_.end()) {
         return nullptr;
@@ -53,8 +55,8 @@ CompactedObjects::PairPtr CompactedObjects::find(const std::string& name) {
     return found->second;
 }
 
+/// Under the mutex.
 void CompactedObjects::keep(std::string name, PairPtr pair) {
-    const std::scoped_lock lock(mutex_);
     bytes_ += pair->parquet.size() + pair->index.size();
     pairs_.emplace_front(std::move(name), std::move(pair));
     while (bytes_ > bytes_max_ && pairs_.size() > 1) {
@@ -78,9 +80,36 @@ rt::Task<Result<Bytes>> CompactedObjects::get_half(std::string name) {
 }
 
 rt::Task<Result<CompactedObjects::PairPtr>> CompactedObjects::load(std::string name) {
-    if (PairPtr kept = find(name)) {
-        co_return kept;
+    std::optional<rt::Future<Result<PairPtr>>> joined;
+    {
+        const std::scoped_lock lock(mutex_);
+        if (PairPtr kept = find(name)) {
+            co_return kept;
+        }
+        const auto [fetch, is_new] = fetches_.try_emplace(name);
+        if (!is_new) {
+            joined.emplace(fetch->second.emplace_back().future());
+        }
     }
+    if (joined.has_value()) {
+        co_return co_await std::move(*joined);
+    }
+    Result<PairPtr> fetched = co_await fetch(name);
+    std::vector<rt::Promise<Result<PairPtr>>> waiters;
+    {
+        const std::scoped_lock lock(mutex_);
+        waiters = std::move(fetches_.extract(name).mapped());
+        if (fetched.ok()) {
+            keep(std::move(name), *fetched);
+        }
+    }
+    for (rt::Promise<Result<PairPtr>>& waiter : waiters) {
+        waiter.set(fetched);
+    }
+    co_return fetched;
+}
+
+rt::Task<Result<CompactedObjects::PairPtr>> CompactedObjects::fetch(std::string name) {
     if (!name.ends_with(parquet_suffix)) {
         co_return corrupt("compacted object {}: the name does not end in {}", name, parquet_suffix);
     }
@@ -99,7 +128,6 @@ rt::Task<Result<CompactedObjects::PairPtr>> CompactedObjects::load(std::string n
     if (!opened.ok()) {
         co_return Error(opened.error()).with_context(fmt::format("compacted object {}", name));
     }
-    keep(std::move(name), pair);
     co_return pair;
 }
 

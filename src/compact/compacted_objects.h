@@ -9,10 +9,12 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "log/compacted_source.h"
 #include "meta/metadata_store.h"
 #include "objstore/object_store.h"
+#include "rt/future.h"
 #include "rt/offload.h"
 #include "table/files.h"
 
@@ -33,9 +35,9 @@ class TableFilesLoader {
 /// `<namespace>/<name>`: where a stream's compacted objects are.
 std::string compacted_folder(std::string_view ns, std::string_view name);
 
-/// Whole objects are fetched and kept, the latest used within a budget: a reader that catches up
-/// fetches each once. Safe from any executor. Cost: 2 GETs for each object and its index, nothing
-/// while it is kept; 1 metadata get for each log.
+/// Whole objects are fetched and kept, the latest used within a budget: readers that catch up fetch
+/// each once, however many of them ask at the same time. Safe from any executor. Cost: 2 GETs for
+/// each object and its index, nothing while it is kept; 1 metadata get for each log.
 class CompactedObjects final : public log::CompactedSource {
   public:
     struct Seams {
@@ -68,6 +70,7 @@ class CompactedObjects final : public log::CompactedSource {
     rt::Task<Result<std::string>> folder(LogId log);
     rt::Task<Result<Bytes>> get_half(std::string name);
     rt::Task<Result<PairPtr>> load(std::string name);
+    rt::Task<Result<PairPtr>> fetch(std::string name);
     PairPtr find(const std::string& name);
     void keep(std::string name, PairPtr pair);
 
@@ -77,6 +80,8 @@ class CompactedObjects final : public log::CompactedSource {
     std::uint64_t bytes_ = 0;
     std::list<std::pair<std::string, PairPtr>> pairs_;  // latest used first
     std::map<LogId, std::string> folders_;
+    /// Those who wait for a fetch in progress, by name.
+    std::map<std::string, std::vector<rt::Promise<Result<PairPtr>>>> fetches_;
 };
 
 }  // namespace lakestream::compact
