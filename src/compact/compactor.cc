@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view table_property = "lakestream.table";
 constexpr std::uint32_t backfill_read_bytes = 8 << 20;
 constexpr Duration damage_rest = 10s;
+constexpr std::size_t adoptions_per_round = 100;
 
 /// Failures that may be over soon: what was brought in is kept for the next attempt.
 bool passes(const Error& error) {
@@ -129,7 +130,15 @@ rt::Task<void> Compactor::discover() {
             }
         }
     }
-    for (const catalog::StreamName& name : std::set(wanted_)) {
+    // Thousands of new streams do not keep the tables of others waiting, nor a few that fail the
+    // rest of them.
+    const std::set<catalog::StreamName> wanted(wanted_);
+    more_ = wanted.size() > adoptions_per_round;
+    auto next = wanted.upper_bound(last_wanted_);
+    for (std::size_t i = 0; i < std::min(wanted.size(), adoptions_per_round); ++i) {
+        const catalog::StreamName& name = next == wanted.end() ? *(next = wanted.begin()) : *next;
+        ++next;
+        last_wanted_ = name;
         const auto stream = co_await seams_.catalog.load(name);
         const bool done = stream.ok() ? co_await adopt(*stream) : stream.is(ErrorCode::not_found);
         if (done) {
@@ -139,12 +148,13 @@ rt::Task<void> Compactor::discover() {
 }
 
 rt::Task<bool> Compactor::adopt(catalog::StreamPtr stream) {
-    for (const auto& [log, work] : std::map(logs_)) {
-        const catalog::StreamInfo& known = *work.stream;
-        if (known.name == stream->name && known.incarnation != stream->incarnation) {
+    catalog::StreamPtr& known = adopted_[stream->name];
+    if (known != nullptr && known->incarnation != stream->incarnation) {
+        for (const LogId log : known->logs) {
             forget(log);  // of a deleted stream of this name
         }
     }
+    known = stream;
     if (has_table(*stream)) {
         TableWork& table = tables_[stream->name];
         if (table.stream == nullptr || table.stream->incarnation != stream->incarnation) {
@@ -172,11 +182,12 @@ void Compactor::forget(LogId log) {
 void Compactor::forget_deleted(LogId log) {
     const catalog::StreamName name = logs_.at(log).stream->name;
     forget(log);
-    const auto table = tables_.find(name);
-    if (table != tables_.end() && std::ranges::none_of(table->second.stream->logs, [&](LogId each) {
+    const auto known = adopted_.find(name);
+    if (known != adopted_.end() && std::ranges::none_of(known->second->logs, [&](LogId each) {
             return logs_.contains(each);
         })) {
-        tables_.erase(table);
+        adopted_.erase(known);
+        tables_.erase(name);
     }
 }
 
@@ -343,7 +354,7 @@ rt::Task<Status> Compactor::bring_in() {
     const IngestDone done = LKS_CO_TRY(std::move(ingested));
     metrics_.wal_fetches.add(done.objects);
     metrics_.wal_bytes.add(done.bytes);
-    more_ = done.more && done.objects > 0;
+    more_ = more_ || (done.more && done.objects > 0);
     for (const auto& [log, error] : done.damaged) {
         note("ingest", error);
         logs_.at(log).resting_until = seams_.executor.now() + damage_rest;

@@ -158,6 +158,8 @@ class Compactor {
     std::map<LogId, LogWork> logs_;
     std::set<LogId> pending_;               // may have more than is in the spill
     std::set<catalog::StreamName> wanted_;  // to be adopted
+    std::map<catalog::StreamName, catalog::StreamPtr> adopted_;
+    catalog::StreamName last_wanted_;  // where the last round of adoptions ended
     std::map<catalog::StreamName, TableWork> tables_;
     bool discovered_ = false;
     bool more_ = false;  // a limit was met: look again at once
