@@ -25,13 +25,17 @@ std::vector<PlantedName> planted_bugs() {
         {Planted::object_lost_at_crash, "object-lost-at-crash", "crash", 10},
         {Planted::index_lost_at_crash, "index-lost-at-crash", "crash", 10},
         {Planted::writer_renumbered, "writer-renumbered", "stores", 10},
+        {Planted::position_lags, "position-lags", "tables", 10},
     };
 }
 
 rt::Task<Status> LossyObjects::put(std::string name, Slices body, objstore::IfExists if_exists) {
     const Status stored = co_await inner_.put(name, std::move(body), if_exists);
     if (planted_ == Planted::object_lost_at_crash && stored.ok()) {
-        recent_.emplace_back(clock_.mono_now(), std::move(name));
+        recent_.emplace_back(clock_.mono_now(), name);
+    }
+    if (planted_ == Planted::position_lags && stored.ok() && name.ends_with(".metadata.json")) {
+        table_version_ = std::move(name);
     }
     co_return stored;
 }
@@ -42,6 +46,32 @@ void LossyObjects::crash() {
         static_cast<void>(bucket_.remove(name));
     }
     recent_.clear();
+    set_position_back();
+}
+
+/// The last position in the file becomes the one before it; the rows stay.
+void LossyObjects::set_position_back() {
+    constexpr std::string_view key = R"("lakestream.position":")";
+    const auto body = bucket_.get(table_version_, std::nullopt);
+    if (!body.ok()) {
+        return;
+    }
+    std::string text(body->view());
+    const auto value_at = [&](std::size_t from) {
+        const std::size_t begin = text.rfind(key, from);
+        const std::size_t value = begin == text.npos ? text.size() : begin + key.size();
+        return std::pair(value, text.find("}\"", value));  // of an object, as a string
+    };
+    const auto [last, last_end] = value_at(text.npos);
+    const auto [before, before_end] = value_at(last - key.size() - 1);
+    if (before < last) {
+        const std::string kept = text.substr(before, before_end - before);
+        text.replace(last, last_end - last, kept);
+        const Bytes changed = Bytes::own(std::move(text));
+        static_cast<void>(
+            bucket_.put(table_version_, Slices(changed), objstore::IfExists::overwrite)
+        );
+    }
 }
 
 rt::Future<Result<meta::ShardBatchDone>> LossyMetadata::write(

@@ -20,6 +20,7 @@ enum class Planted : std::uint8_t {
     object_lost_at_crash,  // a put is answered before it is durable
     index_lost_at_crash,   // a metadata write is answered before it is durable
     writer_renumbered,     // a resent index record gets another writer number: V1 cannot see it
+    position_lags,         // a table's position is written behind its rows, and a crash is between
 };
 
 struct PlantedName {
@@ -59,11 +60,14 @@ class LossyObjects final : public objstore::ObjectStore {
     void crash();
 
   private:
+    void set_position_back();
+
     objstore::MemoryBucket& bucket_;
     objstore::MemoryStore inner_;
     const rt::Clock& clock_;
     Planted planted_;
     std::deque<std::pair<MonoTime, std::string>> recent_;
+    std::string table_version_;  // the last one that was put
 };
 
 /// A node's way to the metadata service.

@@ -218,8 +218,17 @@ void Run::rest() {
     }
     audit_memory(world_);
     std::size_t writes = 0;
+    std::string first;
     const auto watch = world_.metadata.subscribe(
-        world_.outside, {.changed = [&](const meta::ChangeBatch&) { ++writes; }, .gap = {}}
+        world_.outside,
+        {.changed =
+             [&](const meta::ChangeBatch& batch) {
+                 ++writes;
+                 if (first.empty() && !batch.changes.empty()) {
+                     first = fmt::format(", first {}", batch.changes.front().key);
+                 }
+             },
+         .gap = {}}
     );
     const auto count = [this] {
         return world_.bucket.size() + world_.compacted.size() + world_.tables.size();
@@ -229,7 +238,9 @@ void Run::rest() {
     if (writes > 0 || count() != objects) {
         world_.violated(
             "INV-IDLE",
-            fmt::format("{} writes and {} objects in an idle hour", writes, count() - objects)
+            fmt::format(
+                "{} writes{} and {} objects in an idle hour", writes, first, count() - objects
+            )
         );
     }
 }

@@ -70,6 +70,13 @@ rt::Task<Status> TableAuditor::check(std::string topic, std::vector<TableRow> ex
     }
     // Reading files is dear: first as many rows as there must be.
     const auto total = snapshot->summary.find("total-records");
+    if (total != snapshot->summary.end() && std::stoull(total->second) > expected.size()) {
+        world_.violated(
+            "INV-TABLE-EXACT",
+            fmt::format("table of {}: {} rows of {}", topic, total->second, expected.size())
+        );
+        co_return Status();
+    }
     if (total == snapshot->summary.end() || total->second != std::to_string(expected.size())) {
         co_return unavailable(
             "{} rows of {}",
