@@ -17,7 +17,7 @@ Result<RecordReader> RecordReader::open(const Bytes& bytes, std::size_t bytes_ma
     return RecordReader(header, LKS_TRY(decompress(header.codec(), records, bytes_max)));
 }
 
-bool RecordReader::next(Record& record) {
+bool RecordReader::read(Record& record, std::vector<RecordHeader>* headers) {
     if (!in_.ok() || read_ >= header_.record_count) {
         if (in_.remaining() > 0) {
             in_.fail();  // bytes after the last record
@@ -38,7 +38,7 @@ bool RecordReader::next(Record& record) {
     record.offset_delta = in_.varint();
     record.key = nullable();
     record.value = nullable();
-    read_headers(record.headers);
+    read_headers(headers);
     if (length < 0 || in_.position() - body_at != static_cast<std::size_t>(length) ||
         record.offset_delta <= last_delta_ || record.offset_delta > header_.last_offset_delta) {
         in_.fail();
@@ -60,8 +60,10 @@ NullableBytes RecordReader::nullable() {
     return in_.span(static_cast<std::size_t>(size));
 }
 
-void RecordReader::read_headers(std::vector<RecordHeader>& headers) {
-    headers.clear();
+void RecordReader::read_headers(std::vector<RecordHeader>* headers) {
+    if (headers != nullptr) {
+        headers->clear();
+    }
     const std::int32_t count = in_.varint();
     if (count < 0) {
         in_.fail();
@@ -70,7 +72,9 @@ void RecordReader::read_headers(std::vector<RecordHeader>& headers) {
         RecordHeader header;
         header.key = in_.view(static_cast<std::size_t>(in_.varint()));
         header.value = nullable();
-        headers.push_back(header);
+        if (headers != nullptr) {
+            headers->push_back(header);
+        }
     }
 }
 
@@ -86,6 +90,17 @@ Status RecordReader::status() const {
     );
     error.reason = static_cast<std::uint16_t>(BatchFault::record);
     return error;
+}
+
+Status check_plain_records(const Bytes& bytes) {
+    const BatchHeader header = LKS_TRY(read_batch_header(bytes.span()));
+    if (header.codec() != Compression::none) {
+        return {};
+    }
+    RecordReader records = LKS_TRY(RecordReader::open(bytes, header.size()));
+    for (Record record; records.next_without_headers(record);) {
+    }
+    return records.status();
 }
 
 }  // namespace lakestream::codec

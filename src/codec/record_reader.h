@@ -56,7 +56,10 @@ class RecordReader {
     const BatchHeader& header() const noexcept { return header_; }
 
     /// The next record, or false at the end or where the batch is malformed: see `status()`.
-    bool next(Record& record);
+    bool next(Record& record) { return read(record, &record.headers); }
+
+    /// Like `next()`, but leaves the headers out: checks them and allocates nothing.
+    bool next_without_headers(Record& record) { return read(record, nullptr); }
 
     /// Whether all is well so far: `corrupt`, reason BatchFault::record, if a record is malformed,
     /// or if there are more or fewer of them than the header says.
@@ -66,13 +69,19 @@ class RecordReader {
     RecordReader(const BatchHeader& header, Bytes records) noexcept
         : header_(header), in_(std::move(records)) {}
 
+    bool read(Record& record, std::vector<RecordHeader>* headers);
     NullableBytes nullable();
-    void read_headers(std::vector<RecordHeader>& headers);
+    void read_headers(std::vector<RecordHeader>* headers);
 
     BatchHeader header_;
     Reader in_;
     std::int32_t read_ = 0;
     std::int32_t last_delta_ = -1;
 };
+
+/// Whether the records of the batch that `bytes` are the beginning of are well-formed and as many
+/// as its header says; those of a compressed batch are not looked at. Linear, allocates nothing.
+/// Errors as `RecordReader::open()` and `status()`.
+Status check_plain_records(const Bytes& bytes);
 
 }  // namespace lakestream::codec

@@ -129,7 +129,23 @@ TEST(RecordReader, MalformedRecordsAreRefused) {
         ASSERT_TRUE(status.is(ErrorCode::corrupt)) << malformed.what;
         EXPECT_EQ(status.error().reason, static_cast<std::uint16_t>(BatchFault::record))
             << malformed.what;
+        const Status checked =
+            check_plain_records(batch_around(malformed.records, malformed.count));
+        ASSERT_FALSE(checked.ok()) << malformed.what;
+        EXPECT_EQ(checked.error().message, status.error().message);
     }
+}
+
+TEST(RecordReader, CheckingLooksAtRecordsThatAreNotCompressed) {
+    for (const auto& vector : golden_json("kafka/batches.json")) {
+        const auto file = vector["file"].get<std::string>();
+        EXPECT_TRUE(check_plain_records(golden_file("kafka/" + file)).ok()) << file;
+    }
+    const Bytes bad = batch_around(plain, 2);
+    EXPECT_FALSE(check_plain_records(bad).ok());
+    std::vector<std::byte> gzip(bad.begin(), bad.end());
+    gzip[22] = std::byte{1};
+    EXPECT_TRUE(check_plain_records(Bytes::own(std::move(gzip))).ok());
 }
 
 TEST(RecordReader, CompressedJunkAndBombsAreRefused) {

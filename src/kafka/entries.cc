@@ -140,6 +140,9 @@ std::expected<log::AppendRequest, RecordsRefusal> entry_of_records(
         !checked.has_value()) {
         return std::unexpected(std::move(checked).error());
     }
+    if (const Status inside = codec::check_plain_records(records); !inside.ok()) {
+        return refusal(records_to_kafka(inside.error()), "{}", inside.error().message);
+    }
     log::AppendRequest entry{
         .payload = records,
         .records = header.record_count,

@@ -23,8 +23,8 @@ struct RecordsRefusal {
 };
 
 /// The entry that the records of one partition become, without its log. Exactly one batch of format
-/// 2, whose checksum is right and which is neither transactional nor a control batch. Header and
-/// checksum only: nothing is decompressed.
+/// 2, whose checksum is right and which is neither transactional nor a control batch. Records
+/// that are not compressed are checked too; nothing is decompressed.
 std::expected<log::AppendRequest, RecordsRefusal> entry_of_records(
     const Bytes& records,
     const catalog::Properties& properties,

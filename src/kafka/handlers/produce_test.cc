@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/endian.h"
+#include "codec/crc32c.h"
 #include "kafka/testing/broker.h"
 
 namespace lakestream::kafka {
@@ -120,6 +122,55 @@ TEST_F(Produce, refuses_what_kafka_refuses) {
     EXPECT_EQ(code(batch_of({{now}}, {.producer_id = 1})), KafkaError::invalid_record);
     EXPECT_TRUE(broker.engine.appended.empty());
     EXPECT_EQ(code(good), KafkaError::none);
+}
+
+/// A batch whose header and CRC are right, around any records.
+Bytes batch_around(std::initializer_list<int> records, std::int32_t count, int attributes = 0) {
+    const Bytes model = batch_of({{now}});
+    std::vector<std::byte> batch(model.begin(), model.begin() + codec::batch_header_bytes);
+    for (const int byte : records) {
+        batch.push_back(static_cast<std::byte>(byte));
+    }
+    store_be(batch.data() + 8, static_cast<std::int32_t>(batch.size() - codec::batch_prefix_bytes));
+    store_be(batch.data() + 21, static_cast<std::int16_t>(attributes));
+    store_be(batch.data() + 23, count - 1);
+    store_be(batch.data() + 57, count);
+    store_be(batch.data() + 17, codec::crc32c(std::span(batch).subspan(21)));
+    return Bytes::own(std::move(batch));
+}
+
+TEST_F(Produce, refuses_records_that_are_malformed_under_a_right_checksum) {
+    // length 6: attributes, timestamp delta, offset delta, null key, null value, no headers
+    EXPECT_EQ(code(batch_around({12, 0, 0, 0, 1, 1, 0}, 1)), KafkaError::none);
+    EXPECT_EQ(
+        code(batch_around({12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 2, 1, 1, 0}, 2)), KafkaError::none
+    );
+    const struct {
+        const char* what;
+        std::initializer_list<int> records;
+        std::int32_t count = 1;
+    } cases[] = {
+        {"nothing", {}},
+        {"garbage", {0x66, 0x6f, 0x6f, 0x62, 0x61, 0x72, 0xff, 0xff}},
+        {"fewer than said", {12, 0, 0, 0, 1, 1, 0}, 2},
+        {"more than said", {12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 2, 1, 1, 0}, 1},
+        {"the first offset is not 0", {12, 0, 0, 2, 1, 1, 0}},
+        {"an offset twice", {12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 0, 1, 1, 0}, 2},
+        {"offsets out of order", {12, 0, 0, 2, 1, 1, 0, 12, 0, 0, 0, 1, 1, 0}, 2},
+        {"a null header key", {16, 0, 0, 0, 1, 1, 2, 1, 1}},
+        {"a record length that lies", {14, 0, 0, 0, 1, 1, 0, 0}},
+        {"a value longer than the batch", {12, 0, 0, 0, 1, 100, 0}},
+        {"two billion headers", {20, 0, 0, 0, 1, 1, 0xfe, 0xff, 0xff, 0xff, 0x0f}},
+    };
+    const std::size_t stored = broker.engine.appended.size();
+    for (const auto& malformed : cases) {
+        EXPECT_EQ(
+            code(batch_around(malformed.records, malformed.count)), KafkaError::invalid_record
+        ) << malformed.what;
+    }
+    EXPECT_EQ(broker.engine.appended.size(), stored);
+    // Nothing is decompressed.
+    EXPECT_EQ(code(batch_around({1, 2, 3}, 1, 1)), KafkaError::none);
 }
 
 TEST_F(Produce, zstd_needs_version_7) {
