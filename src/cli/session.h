@@ -27,6 +27,8 @@ class Session {
 
     template <class T>
     T run(rt::Task<T> task) {
+        LKS_TRY(loops_.started());
+        LKS_TRY(resolver_.started());
         return server::run_blocking(executor(), std::move(task));
     }
 

@@ -30,6 +30,8 @@ class TablesFolder {
             );
         }
         std::unique_ptr<TablesFolder> folder(new TablesFolder);
+        LKS_TRY(folder->loops_.started());
+        LKS_TRY(folder->io_.started());
         folder->store_ = LKS_TRY(
             objstore::LocalStore::open(path, folder->io_, folder->clock_, rt::system_rng().next())
         );

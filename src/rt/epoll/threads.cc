@@ -9,6 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/format.h"
 
 namespace lakestream::rt {
 
@@ -32,6 +36,24 @@ void pin_to_core(std::size_t core) {
     sched_setaffinity(0, sizeof(set), &set);
 }
 
+template <class Body>
+Status start_thread(std::vector<std::thread>& threads, const std::string& name, Body body) {
+    try {
+        threads.emplace_back([name, body = std::move(body)] {
+            name_thread(name);
+            body();
+        });
+    } catch (const std::exception& e) {  // how std::thread reports that there is none
+        return exhausted(
+            "cannot start the thread {}: {}; raise the limits of threads and memory (ulimit -u, "
+            "ulimit -v), or have fewer with process.shards and process.io_threads",
+            name,
+            e.what()
+        );
+    }
+    return {};
+}
+
 }  // namespace
 
 std::size_t usable_cores() {
@@ -45,10 +67,9 @@ std::size_t usable_cores() {
 
 LoopThreads::LoopThreads(const Clock& clock, std::size_t count) {
     const bool pin = usable_cores() >= pin_from_cores && count <= usable_cores();
-    for (std::size_t i = 0; i < count; ++i) {
-        loops_.push_back(std::make_unique<Loop>(clock));
-        threads_.emplace_back([loop = loops_.back().get(), i, pin] {
-            name_thread("shard-" + std::to_string(i));
+    for (std::size_t i = 0; i < count && started_.ok(); ++i) {
+        Loop* const loop = loops_.emplace_back(std::make_unique<Loop>(clock)).get();
+        started_ = start_thread(threads_, fmt::format("shard-{}", i), [loop, i, pin] {
             if (pin) {
                 pin_to_core(i);
             }
@@ -74,9 +95,8 @@ ThreadPool::ThreadPool(
     std::string name, std::size_t threads, ThreadPriority priority, const LoopThreads* ahead
 )
     : ahead_(ahead) {
-    for (std::size_t i = 0; i < threads; ++i) {
-        threads_.emplace_back([this, name, i, priority] {
-            name_thread(name + "-" + std::to_string(i));
+    for (std::size_t i = 0; i < threads && started_.ok(); ++i) {
+        started_ = start_thread(threads_, fmt::format("{}-{}", name, i), [this, priority] {
             if (priority == ThreadPriority::background) {
                 setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), background_nice);
             }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "rt/epoll/loop.h"
 #include "rt/offload.h"
 
@@ -25,12 +26,15 @@ class LoopThreads {
     /// Stops the loops and joins their threads; what they were asked to stop has stopped before.
     ~LoopThreads();
 
+    /// Errors: `exhausted` (the system gave fewer threads). Loops must not be used then.
+    const Status& started() const noexcept { return started_; }
     Loop& operator[](std::size_t i) { return *loops_[i]; }
     std::size_t size() const noexcept { return loops_.size(); }
     /// Whether the last round of one of them took longer than 5 ms. From any thread.
     bool lagging() const noexcept;
 
   private:
+    Status started_;
     std::vector<std::unique_ptr<Loop>> loops_;
     std::vector<std::thread> threads_;
 };
@@ -53,12 +57,15 @@ class ThreadPool final : public Offloader {
     /// Runs what is queued, then joins.
     ~ThreadPool() override;
 
+    /// Errors: `exhausted` (the system gave fewer threads). The pool must not be used then.
+    const Status& started() const noexcept { return started_; }
     void run(Work work) override;
 
   private:
     void work_until_stopped();
     void stand_back(std::unique_lock<std::mutex>& lock);
 
+    Status started_;
     const LoopThreads* ahead_;
     std::mutex mutex_;
     std::condition_variable wake_;
