@@ -2,6 +2,8 @@
 // Parsing and printing of the command line's texts.
 #include "cli/text.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -9,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -77,14 +78,20 @@ Status put_line(std::string_view line) {
     return {};
 }
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
     std::ifstream in(path, std::ios::binary);
     std::error_code ignored;
     // A folder can be opened; the first read of it throws.
     if (!in || std::filesystem::is_directory(path, ignored)) {
         return not_found("cannot read {}", path);
     }
-    return std::string{std::istreambuf_iterator<char>(in), {}};
+    std::string read;
+    for (std::array<char, 1 << 16> chunk{}; in && read.size() < bytes_max;) {
+        const std::size_t wanted = std::min(chunk.size(), bytes_max - read.size());
+        in.read(chunk.data(), static_cast<std::streamsize>(wanted));
+        read.append(chunk.data(), static_cast<std::size_t>(in.gcount()));
+    }
+    return read;
 }
 
 Result<std::int64_t> parse_integer(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -15,8 +16,11 @@ namespace lakestream::cli {
 /// One line to stdout. Errors: `unavailable` (closed pipe, full disk).
 Status put_line(std::string_view line);
 
-/// All bytes of a file. Errors: `not_found` (absent, a folder, not readable).
-Result<std::string> read_file(const std::string& path);
+/// The bytes of a file, up to `bytes_max`: more than that are not waited for. Errors: `not_found`
+/// (absent, a folder, not readable).
+Result<std::string> read_file(
+    const std::string& path, std::size_t bytes_max = std::numeric_limits<std::size_t>::max()
+);
 
 /// A decimal integer >= 0. Errors: `invalid_argument`.
 Result<std::int64_t> parse_integer(std::string_view text);

@@ -99,21 +99,6 @@ FolderLock::~FolderLock() {
     }
 }
 
-Result<std::string> folder_of(
-    std::string_view setting, std::string_view url, std::string_view scheme
-) {
-    const std::string prefix = fmt::format("{}://", scheme);
-    if (url.empty()) {
-        return invalid_argument(
-            "{} is not set; for example {}/var/lib/lakestream", setting, prefix
-        );
-    }
-    if (!url.starts_with(prefix) || url.size() == prefix.size()) {
-        return invalid_argument("{} = \"{}\": only {}/FOLDER is served", setting, url, prefix);
-    }
-    return std::filesystem::absolute(url.substr(prefix.size())).lexically_normal().string();
-}
-
 Leaves::Leaves(const Settings& settings, FolderLock lock)
     : lock_(std::move(lock)),
       loops_(clock_, shard_count(settings)),
@@ -133,6 +118,13 @@ Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode
     LKS_TRY(make_folder(metadata, mode));
     FolderLock lock = LKS_TRY(FolderLock::take(metadata));
     std::unique_ptr<Leaves> leaves(new Leaves(settings, std::move(lock)));
+    for (const Status* started :
+         {&leaves->loops_.started(),
+          &leaves->io_.started(),
+          &leaves->background_.started(),
+          &leaves->resolver_.started()}) {
+        LKS_TRY(*started);
+    }
     const auto open_store = [&](std::string_view name) {
         return objstore::LocalStore::open(
             fmt::format("{}/{}", storage, name),

@@ -42,12 +42,6 @@ enum class Open : std::uint8_t {
     existing,  // for tools: what is missing is an error, and nothing is written to scratch folders
 };
 
-/// The folder of `file:///DIR` or `embedded:///DIR`. Errors: `invalid_argument`, naming the setting
-/// and what it can be.
-Result<std::string> folder_of(
-    std::string_view setting, std::string_view url, std::string_view scheme
-);
-
 /// Opened in order and dropped in reverse, after all that uses them has stopped.
 class Leaves {
   public:

@@ -31,27 +31,6 @@ std::unique_ptr<compact::CompactedObjects> open_compacted(
     );
 }
 
-bool is_wildcard(const net::Address& address) {
-    return address.host == "0.0.0.0" || address.host == "::";
-}
-
-/// What clients are told to connect to, when it is not where the node listens.
-Result<std::optional<net::Address>> advertised(
-    const NodeSettings& settings, const net::Address& listen
-) {
-    if (!settings.kafka_advertise.empty()) {
-        return std::optional(LKS_TRY(net::Address::parse(settings.kafka_advertise)));
-    }
-    if (is_wildcard(listen)) {
-        return invalid_argument(
-            "kafka.listen = \"{}\" is every address of this machine: set kafka.advertise to the "
-            "HOST:PORT by which clients reach it",
-            settings.kafka_listen
-        );
-    }
-    return std::optional<net::Address>();
-}
-
 }  // namespace
 
 Node::Node(NodeSettings settings, Seams seams)
@@ -142,7 +121,10 @@ Status Node::start_http() {
 
 Status Node::start_kafka() {
     const net::Address wanted = LKS_TRY(net::Address::parse(settings_.kafka_listen));
-    const auto told = LKS_TRY(advertised(settings_, wanted));
+    std::optional<net::Address> told;  // else where it listens
+    if (!settings_.kafka_advertise.empty()) {
+        told = LKS_TRY(net::Address::parse(settings_.kafka_advertise));
+    }
     auto listener = LKS_TRY(seams_.network.listen(home(), wanted));
     kafka_address_ = listener->address();
     cluster_.self = settings_.broker_id;

@@ -41,13 +41,6 @@ TEST(Node, SaysThatItsPortIsTaken) {
     EXPECT_FALSE(world.node->ready());
 }
 
-TEST(Node, NeedsAnAddressThatClientsCanReach) {
-    SimNode world;
-    const Status started = world.start(SimNode::settings_for("0.0.0.0:9092"));
-    ASSERT_TRUE(started.is(ErrorCode::invalid_argument));
-    EXPECT_NE(started.error().message.find("kafka.advertise"), std::string::npos);
-}
-
 TEST(ClusterId, RefusesWhatItDoesNotKnow) {
     SimNode world;
     const auto store = [&](std::string value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From text to values and back, and the sources of settings: file, environment, flags.
+// From text to values and back; settings from the environment and from flags.
 #include "server/settings.h"
 
 #include <algorithm>
@@ -7,9 +7,6 @@
 #include <charconv>
 #include <filesystem>
 #include <numeric>
-#include <optional>
-#include <sstream>
-#include <toml.hpp>
 #include <utility>
 
 #include "base/assert.h"
@@ -143,78 +140,6 @@ std::vector<std::string> all_names() {
         }
     }
     return names;
-}
-
-/// A TOML value as the text that `assign` reads; nothing for a kind that no setting has.
-std::optional<std::string> to_text(const toml::value& value) {
-    if (value.is_string()) {
-        return value.as_string().str;
-    }
-    if (value.is_integer()) {
-        return fmt::format("{}", value.as_integer());
-    }
-    if (value.is_boolean()) {
-        return value.as_boolean() ? "true" : "false";
-    }
-    if (!value.is_array()) {
-        return std::nullopt;
-    }
-    std::string joined;
-    for (const toml::value& element : value.as_array()) {
-        if (!element.is_string()) {
-            return std::nullopt;
-        }
-        joined += (joined.empty() ? "" : ",") + element.as_string().str;
-    }
-    return joined;
-}
-
-/// Walks a table, in the order of the text.
-Status collect(
-    const toml::value& table,
-    const std::string& prefix,
-    const std::string& origin,
-    std::vector<Assignment>& into
-) {
-    std::vector<std::pair<std::uint_least32_t, std::string>> keys;
-    for (const auto& [key, value] : table.as_table()) {  // any order: sorted below
-        keys.emplace_back(value.location().line(), key);
-    }
-    std::ranges::sort(keys);
-    for (const auto& [line, key] : keys) {
-        const std::string name = prefix + key;
-        const toml::value& value = table.as_table().at(key);
-        const std::string where = fmt::format("{}:{}", origin, line);
-        if (value.is_table()) {
-            LKS_TRY(collect(value, name + ".", origin, into));
-            continue;
-        }
-        Assignment read = LKS_TRY(read_value(name, {}, where));
-        auto text = to_text(value);
-        if (!text.has_value()) {
-            return invalid_argument("{}: {} is not: {}", where, name, describe_type(*read.setting));
-        }
-        read.text = std::move(*text);
-        into.push_back(std::move(read));
-    }
-    return {};
-}
-
-Status check_together(const Settings& settings) {
-    const NodeSettings& node = settings.node;
-    if (node.roles.empty()) {
-        return invalid_argument("roles is empty: this process would do nothing");
-    }
-    if (node.log.backoff_max < node.log.backoff_min) {
-        return invalid_argument("log.backoff_max is below log.backoff_min");
-    }
-    if (node.kafka.broker.produce_timeout_max < node.kafka.broker.produce_timeout_min) {
-        return invalid_argument("kafka.produce_timeout_max is below kafka.produce_timeout_min");
-    }
-    if (node.kafka.broker.partitions_default > node.kafka.broker.partitions_max) {
-        return invalid_argument("kafka.partitions_default is above kafka.partitions_max");
-    }
-    return {};
 }
 
 }  // namespace
@@ -352,19 +277,6 @@ Status assign(const Setting& setting, Settings& settings, std::string_view text)
     );
 }
 
-Result<std::vector<Assignment>> read_toml(const std::string& text, const std::string& origin) {
-    std::istringstream in(text);
-    toml::value root;
-    try {
-        root = toml::parse(in, origin);
-    } catch (const std::exception& e) {  // toml11 reports by throwing
-        return invalid_argument("{}", e.what());
-    }
-    std::vector<Assignment> out;
-    LKS_TRY(collect(root, "", origin, out));
-    return out;
-}
-
 Result<std::vector<Assignment>> read_environment(std::span<const std::string> environment) {
     std::vector<std::string> known;
     for (const std::string& name : all_names()) {
@@ -412,7 +324,7 @@ Status apply_settings(std::span<const Assignment> assignments, Settings& setting
             );
         }
     }
-    return check_together(settings);
+    return check_settings(settings);
 }
 
 std::vector<std::string> changed_settings(const Settings& settings) {

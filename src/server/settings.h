@@ -79,7 +79,6 @@ struct Setting {
     std::int64_t min = 0;  // of numbers, bytes and times (ns), both included
     std::int64_t max = std::numeric_limits<std::int64_t>::max();
     std::string_view choices = {};  // of texts and lists, separated by spaces; empty: any
-    bool reloadable = false;        // without a restart
     std::string_view doc;           // one sentence
 };
 
@@ -112,14 +111,27 @@ struct Assignment {
     std::string origin;  // for errors: "lakestream.toml", "--kafka-listen"
 };
 
-/// The values in a TOML text. Errors: `invalid_argument`: the line that cannot be parsed, or the
-/// unknown key and the nearest known one.
+/// All settings with a page of comment for each are less.
+inline constexpr std::size_t toml_bytes_max = 64 << 10;
+
+/// The values in a TOML text. Errors: `invalid_argument`: the line that cannot be parsed or nests
+/// too deep, the unknown key and the nearest known one, or more than `toml_bytes_max`.
 Result<std::vector<Assignment>> read_toml(const std::string& text, const std::string& origin);
 /// The values among `NAME=VALUE` that start with LAKESTREAM_. Errors: `invalid_argument` (unknown).
 Result<std::vector<Assignment>> read_environment(std::span<const std::string> environment);
 /// A value by its setting's name. Errors: `invalid_argument` (unknown; names the nearest).
 Result<Assignment> read_value(std::string_view name, std::string text, std::string origin);
-/// Assign in order, later ones win; then check what concerns several settings.
+/// The folder of `file:///DIR` or `embedded:///DIR`. Errors: `invalid_argument`, naming the setting
+/// and what it can be.
+Result<std::string> folder_of(
+    std::string_view setting, std::string_view url, std::string_view scheme
+);
+/// Whether settings fit each other and this version serves them. Errors: `invalid_argument`: what
+/// to set instead.
+Status check_settings(const Settings& settings);
+/// Whether a process of these roles serves anybody; an engine inside a program need not.
+Status check_process_roles(const NodeSettings& node);
+/// Assign in order, later ones win; then `check_settings`.
 Status apply_settings(std::span<const Assignment> assignments, Settings& settings);
 
 /// `name=value` of every setting that differs from its default.

@@ -18,8 +18,8 @@ from a flag; a later one of these wins. The name is the same everywhere: `kafka.
 the defaults is logged at start.
 
 Times have a unit (`500ms`, `2s`, `10min`, `1h`), sizes may have one (`64MiB`, `65536`). Lists are
-arrays in the file and separated by commas elsewhere. No setting changes without a restart, but
-for those marked so.
+arrays in the file and separated by commas elsewhere. No setting changes without a restart. The
+file has at most 64 KiB. A wrong setting is reported before anything starts; the exit code is 2.
 
 Example:
 
@@ -47,12 +47,11 @@ std::string settings_markdown() {
         for (const Setting& setting : table.settings) {
             const std::string value = show_value(setting, defaults);
             out += fmt::format(
-                "| `{}` | {} | {} | {}{} |\n",
+                "| `{}` | {} | {} | {} |\n",
                 setting.name,
                 describe_type(setting),
                 value.empty() ? "" : fmt::format("`{}`", value),
-                setting.doc,
-                setting.reloadable ? " Changes without a restart." : ""
+                setting.doc
             );
         }
     }

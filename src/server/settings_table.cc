@@ -47,7 +47,7 @@ constexpr Setting node_settings[] = {
     {.name = "storage",
      .place = in_process<&Settings::storage>,
      .unit = Unit::url,
-     .doc = "Where objects are stored: `file:///DIR`."},
+     .doc = "Where objects are stored: `file:///DIR`, an absolute path."},
     {.name = "metadata",
      .place = in_process<&Settings::metadata>,
      .unit = Unit::url,
@@ -55,14 +55,15 @@ constexpr Setting node_settings[] = {
     {.name = "roles",
      .place = in_node<&NodeSettings::roles>,
      .choices = "broker compactor catalog",
-     .doc = "What this process does."},
+     .doc = "`broker` serves Kafka clients, `compactor` compacts and writes tables; one of them "
+            "must be there. `catalog` adds nothing to them yet."},
     {.name = "zone",
      .place = in_node<&NodeSettings::zone>,
      .doc = "The availability zone, told to Kafka clients as the rack."},
     {.name = "compat",
      .place = in_node<&NodeSettings::compat>,
      .choices = "none ursa-shared",
-     .doc = "With `ursa-shared`, what Ursa 1.0 cannot read is refused."},
+     .doc = "`ursa-shared`, for data that Ursa 1.0 works on as well, is refused: it needs Oxia."},
 };
 
 constexpr Setting process_settings[] = {

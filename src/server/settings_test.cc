@@ -22,8 +22,14 @@ Status load(const std::string& toml, std::vector<std::string> environment, Setti
     return apply_settings(all, settings);
 }
 
-std::string error_of(const std::string& toml, std::vector<std::string> environment = {}) {
+Settings in_folder() {
     Settings settings;
+    use_data_dir(settings, "/data");
+    return settings;
+}
+
+std::string error_of(const std::string& toml, std::vector<std::string> environment = {}) {
+    Settings settings = in_folder();
     const Status status = load(toml, std::move(environment), settings);
     return status.ok() ? "no error" : status.error().message;
 }
@@ -77,7 +83,7 @@ TEST(Settings, NamesInAllSources) {
 }
 
 TEST(Settings, EnvironmentWinsOverFile) {
-    Settings settings;
+    Settings settings = in_folder();
     const std::string file = R"(
         storage = "file:///a"
         roles = ["broker"]
@@ -101,6 +107,7 @@ TEST(Settings, EnvironmentWinsOverFile) {
         changed_settings(settings),
         ::testing::ElementsAre(
             "storage=file:///a",
+            "metadata=embedded:///data/metadata",
             "roles=broker",
             "kafka.listen=127.0.0.1:2",
             "kafka.auto_create_topics=false",
@@ -126,7 +133,6 @@ TEST(Settings, WrongValuesSayWhatIsAllowed) {
         error_of("roles = [\"broker\", \"king\"]"),
         "test.toml:1: roles: \"king\" is not: list of broker, compactor, catalog"
     );
-    EXPECT_THAT(error_of("roles = []"), HasSubstr("roles is empty"));
     EXPECT_EQ(
         error_of("[log]\nlinger = 20"), "test.toml:2: log.linger: \"20\" is not: time, 0ns to 10s"
     );
@@ -144,6 +150,73 @@ TEST(Settings, WrongValuesSayWhatIsAllowed) {
     EXPECT_THAT(
         error_of("[log]\nbackoff_min = \"10s\"\nbackoff_max = \"1s\""), HasSubstr("backoff_max")
     );
+}
+
+TEST(Settings, WhatIsNotServedIsRefused) {
+    EXPECT_EQ(error_of(""), "no error");
+    EXPECT_THAT(error_of("storage = \"s3://bucket\""), HasSubstr("only file:///FOLDER is served"));
+    EXPECT_THAT(
+        error_of("metadata = \"oxia://host\""), HasSubstr("only embedded:///FOLDER is served")
+    );
+    EXPECT_THAT(error_of("storage = \"file://data\""), HasSubstr("must begin with /"));
+    EXPECT_THAT(error_of("storage = \"file://\""), HasSubstr("must begin with /"));
+    Settings nowhere;
+    EXPECT_THAT(apply_settings({}, nowhere).error().message, HasSubstr("storage is not set"));
+    EXPECT_THAT(error_of("compat = \"ursa-shared\""), HasSubstr("not served yet"));
+    EXPECT_EQ(error_of("compat = \"none\""), "no error");
+}
+
+TEST(Settings, AProcessHasARoleThatDoesSomething) {
+    NodeSettings node;
+    EXPECT_TRUE(check_process_roles(node).ok());
+    node.roles = {"compactor"};
+    EXPECT_TRUE(check_process_roles(node).ok());
+    for (const std::vector<std::string>& roles : {std::vector<std::string>(), {"catalog"}}) {
+        node.roles = roles;
+        EXPECT_THAT(
+            check_process_roles(node).error().message, HasSubstr("would do nothing; broker serves")
+        );
+    }
+}
+
+TEST(Settings, EveryAddressNeedsOneForClients) {
+    const std::string listen = "[kafka]\nlisten = \"0.0.0.0:9092\"\n";
+    EXPECT_THAT(error_of(listen), HasSubstr("set kafka.advertise"));
+    EXPECT_THAT(error_of("[kafka]\nlisten = \"[::]:9092\"\n"), HasSubstr("set kafka.advertise"));
+    EXPECT_EQ(error_of(listen + "advertise = \"broker:9092\""), "no error");
+    EXPECT_EQ(error_of("roles = [\"compactor\"]\n" + listen), "no error");
+}
+
+std::string repeat(std::string_view text, std::size_t times) {
+    std::string out;
+    for (std::size_t i = 0; i < times; ++i) {
+        out += text;
+    }
+    return out;
+}
+
+TEST(Settings, WhatTheParserCannotBearIsRefused) {
+    const std::string deep = "test.toml:2: more than 32 brackets inside each other";
+    EXPECT_EQ(error_of("\nzone = " + repeat("[", 60'000)), deep);
+    EXPECT_EQ(error_of("\nzone = " + repeat("{a=", 20'000)), deep);
+    EXPECT_EQ(error_of("\nzone = [\"]]\", " + repeat("[", 32)), deep);
+    EXPECT_EQ(
+        error_of("a" + repeat(".a", 30'000) + " = 1"),
+        "test.toml:1: more than 32 dots inside each other"
+    );
+    EXPECT_THAT(error_of("zone = \"\\\"\" " + repeat(".", 33)), HasSubstr("dots"));
+    EXPECT_THAT(error_of("zone = \"" + repeat("a", toml_bytes_max) + "\""), HasSubstr("64 KiB"));
+}
+
+TEST(Settings, DotsAndBracketsInTextAreText) {
+    const std::string many = repeat("[.", 1000);
+    EXPECT_EQ(error_of("zone = \"" + many + "\""), "no error");
+    EXPECT_EQ(error_of("zone = '" + many + "'"), "no error");
+    EXPECT_EQ(error_of("zone = \"\"\"\\\"\n" + many + "\"\"\""), "no error");
+    EXPECT_EQ(error_of("zone = '''\n'" + many + "'''"), "no error");
+    EXPECT_EQ(error_of("# " + many + "\nzone = \"a\" # " + many), "no error");
+    EXPECT_EQ(error_of("#"), "no error");
+    EXPECT_EQ(error_of(repeat("# [ ' \" .\n", 1000) + "zone = \"a\""), "no error");
 }
 
 TEST(Settings, Nearest) {

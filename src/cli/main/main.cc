@@ -33,8 +33,16 @@ Result<Exit> exit_of(const Status& status) {
     return Exit::ok;
 }
 
-std::string help_of(const server::Setting& setting) {
-    const std::string value = server::show_value(setting, server::Settings{});
+/// What differs in `lakestream dev`, but for its folder.
+server::Settings dev_defaults() {
+    server::Settings settings;
+    settings.node.compact.tables_default = true;
+    settings.node.compact.table_interval = 5s;
+    return settings;
+}
+
+std::string help_of(const server::Setting& setting, const server::Settings& defaults) {
+    const std::string value = server::show_value(setting, defaults);
     return fmt::format(
         "{} {}{}",
         setting.doc,
@@ -43,14 +51,14 @@ std::string help_of(const server::Setting& setting) {
     );
 }
 
-void add_flags(CLI::App& command, Flags& flags) {
+void add_flags(CLI::App& command, Flags& flags, const server::Settings& defaults) {
     for (const server::SettingTable& table : server::setting_tables()) {
         for (const server::Setting& setting : table.settings) {
             command
                 .add_option_function<std::string>(
                     server::flag_name(setting),
                     [&flags, &setting](const std::string& text) { flags[&setting] = text; },
-                    help_of(setting)
+                    help_of(setting, defaults)
                 )
                 ->take_last()
                 ->group(table.module.empty() ? "node" : std::string(table.module));
@@ -67,7 +75,8 @@ Result<server::Settings> load_settings(
 ) {
     std::vector<server::Assignment> all;
     if (!file.empty()) {
-        const std::string text = LKS_TRY(read_file(file));
+        // One byte more shows that there are too many.
+        const std::string text = LKS_TRY(read_file(file, server::toml_bytes_max + 1));
         all = LKS_TRY(server::read_toml(text, file));
     }
     auto variables = LKS_TRY(server::read_environment(environment));
@@ -76,6 +85,7 @@ Result<server::Settings> load_settings(
         all.push_back({.setting = setting, .text = text, .origin = server::flag_name(*setting)});
     }
     LKS_TRY(server::apply_settings(all, settings));
+    LKS_TRY(server::check_process_roles(settings.node));
     return settings;
 }
 
@@ -167,12 +177,12 @@ class CommandLine {
         CLI::App& dev = command(app_, "dev", "Run a broker with its data in one folder");
         dev.add_option("--data-dir", data_dir_, "Where everything is stored")
             ->capture_default_str();
-        add_flags(dev, flags_);
+        add_flags(dev, flags_, dev_defaults());
         act(dev, [this] { return serve(true); });
 
         CLI::App& server = command(app_, "server", "Run a node as a file of settings says");
         server.add_option("--config", config_, "TOML file; docs/config.md has the keys");
-        add_flags(server, flags_);
+        add_flags(server, flags_, {});
         act(server, [this] { return serve(false); });
 
         CLI::App& settings = command(app_, "settings", "Print docs/config.md");
@@ -187,9 +197,8 @@ class CommandLine {
     Result<Exit> serve(bool dev) {
         server::Settings defaults;
         if (dev) {
+            defaults = dev_defaults();
             server::use_data_dir(defaults, data_dir_);
-            defaults.node.compact.tables_default = true;
-            defaults.node.compact.table_interval = 5s;
         }
         const auto settings = load_settings(defaults, config_, environment_, flags_);
         if (!settings.ok()) {
