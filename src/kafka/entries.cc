@@ -18,7 +18,7 @@ namespace {
 
 using codec::BatchHeader;
 
-constexpr std::size_t decompressed_bytes_max = 256 << 20;
+constexpr std::size_t decompressed_bytes_max = 32 << 20;  // opened on the loop of a shard
 constexpr std::int16_t first_produce_version_with_zstd = 7;
 
 template <class... Args>
@@ -106,7 +106,7 @@ Slices void_batches(OffsetRange range) {
 template <class Visitor>
 Status each_record(const Bytes& batch, Offset base, Visitor&& visitor) {
     codec::RecordReader records = LKS_TRY(codec::RecordReader::open(batch, decompressed_bytes_max));
-    for (codec::Record record; records.next(record);) {
+    for (codec::Record record; records.next_without_headers(record);) {
         if (!visitor(RecordTime{base + record.offset_delta, record.timestamp})) {
             return {};
         }
@@ -194,6 +194,10 @@ Result<std::optional<RecordTime>> first_since(
                 }
                 return !found.has_value();
             });
+            if (inside.is(ErrorCode::exhausted)) {
+                inside = {};
+                found = RecordTime{std::max(base, from), header.max_timestamp};
+            }
             return inside.ok() && !found.has_value();
         }
     ));
@@ -206,7 +210,7 @@ Result<std::optional<RecordTime>> latest_record(const log::ReadEntry& entry) {
     Status inside;
     LKS_TRY(each_batch(
         entry,
-        [&](const BatchHeader& header, const Bytes& batch, Offset base, Offset) {
+        [&](const BatchHeader& header, const Bytes& batch, Offset base, Offset end) {
             if (best.has_value() && header.max_timestamp <= best->timestamp) {
                 return true;
             }
@@ -216,6 +220,10 @@ Result<std::optional<RecordTime>> latest_record(const log::ReadEntry& entry) {
                 }
                 return true;
             });
+            if (inside.is(ErrorCode::exhausted)) {
+                inside = {};
+                best = RecordTime{end - 1, header.max_timestamp};
+            }
             return inside.ok();
         }
     ));

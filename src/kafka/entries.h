@@ -45,12 +45,15 @@ struct RecordTime {
 };
 
 /// The first record of the entry at or after `from` whose timestamp is at least `timestamp`; none
-/// if there is none. Decompresses only a batch that holds it. Errors: `corrupt`.
+/// if there is none. Decompresses only a batch that holds it, to 32 MiB at most: of a larger one
+/// its first offset, not below `from`, stands for the record, and its largest timestamp. Errors:
+/// `corrupt`.
 Result<std::optional<RecordTime>> first_since(
     const log::ReadEntry& entry, Offset from, std::int64_t timestamp
 );
 
-/// The first record with the largest timestamp; none in a void. Errors: `corrupt`.
+/// The first record with the largest timestamp; none in a void. Of a batch of more than 32 MiB its
+/// last offset stands for the record. Errors: `corrupt`.
 Result<std::optional<RecordTime>> latest_record(const log::ReadEntry& entry);
 
 }  // namespace lakestream::kafka

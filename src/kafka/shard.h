@@ -16,6 +16,7 @@
 #include "kafka/response_memory.h"
 #include "log/engine.h"
 #include "rt/executor.h"
+#include "rt/semaphore.h"
 
 namespace lakestream::kafka {
 
@@ -59,6 +60,7 @@ struct Shard {
     const ServerOptions& options;
     RequestMemory request_memory;
     ResponseMemory response_memory;
+    rt::Semaphore time_search_turns{1};
     FetchSessions fetch_sessions;
     ProducerIds producer_ids;
     bool stopping = false;  // long polls end soon

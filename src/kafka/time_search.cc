@@ -24,8 +24,17 @@ rt::Task<Result<std::vector<log::ReadEntry>>> read_piece(
     co_return std::move(batch.entries);
 }
 
+/// What `look` gives, when it is this search's turn.
+template <class Look>
+rt::Task<Result<std::optional<RecordTime>>> in_turn(rt::Semaphore& turns, Look look) {
+    const auto turn = co_await turns.acquire(1);
+    auto found = look();
+    co_await rt::yield();
+    co_return std::move(found);
+}
+
 rt::Task<Result<std::optional<RecordTime>>> latest_in(
-    log::Engine& engine, LogId log, OffsetRange range
+    log::Engine& engine, rt::Semaphore& turns, LogId log, OffsetRange range
 ) {
     std::optional<RecordTime> best;
     for (Offset from = range.begin; from < range.end;) {
@@ -34,7 +43,8 @@ rt::Task<Result<std::optional<RecordTime>>> latest_in(
             break;
         }
         for (const log::ReadEntry& entry : entries) {
-            const auto found = LKS_CO_TRY(latest_record(entry));
+            const auto found =
+                LKS_CO_TRY(co_await in_turn(turns, [&] { return latest_record(entry); }));
             if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
                 best = found;
             }
@@ -47,7 +57,11 @@ rt::Task<Result<std::optional<RecordTime>>> latest_in(
 }  // namespace
 
 rt::Task<Result<std::optional<RecordTime>>> find_since(
-    log::Engine& engine, LogId log, log::LogBounds bounds, std::int64_t timestamp
+    log::Engine& engine,
+    rt::Semaphore& turns,
+    LogId log,
+    log::LogBounds bounds,
+    std::int64_t timestamp
 ) {
     Offset from = bounds.start;
     while (from < bounds.high_watermark) {
@@ -59,7 +73,9 @@ rt::Task<Result<std::optional<RecordTime>>> find_since(
         while (from < hint->range.end) {
             const auto entries = LKS_CO_TRY(co_await read_piece(engine, log, from));
             for (const log::ReadEntry& entry : entries) {
-                const auto found = LKS_CO_TRY(first_since(entry, from, timestamp));
+                const auto found = LKS_CO_TRY(co_await in_turn(turns, [&] {
+                    return first_since(entry, from, timestamp);
+                }));
                 if (found.has_value()) {
                     co_return found;
                 }
@@ -74,14 +90,14 @@ rt::Task<Result<std::optional<RecordTime>>> find_since(
 }
 
 rt::Task<Result<std::optional<RecordTime>>> find_latest_record(
-    log::Engine& engine, LogId log, Offset start
+    log::Engine& engine, rt::Semaphore& turns, LogId log, Offset start
 ) {
     const auto hints = LKS_CO_TRY(co_await engine.find_max_timestamp(log));
     std::optional<RecordTime> best;
     for (const log::TimestampHint& hint : hints) {
-        const auto found = LKS_CO_TRY(
-            co_await latest_in(engine, log, {std::max(hint.range.begin, start), hint.range.end})
-        );
+        const auto found = LKS_CO_TRY(co_await latest_in(
+            engine, turns, log, {std::max(hint.range.begin, start), hint.range.end}
+        ));
         if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
             best = found;
         }

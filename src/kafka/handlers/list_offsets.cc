@@ -102,10 +102,11 @@ rt::Task<bool> run_searches(Call call, std::deque<Search>& queue) {
         const Search search = queue.front();
         queue.pop_front();
         log::Engine& engine = call.shard.backend.engine;
+        rt::Semaphore& turns = call.shard.time_search_turns;
         const auto found = co_await (
             search.timestamp == max_timestamp
-                ? find_latest_record(engine, search.log, search.bounds.start)
-                : find_since(engine, search.log, search.bounds, search.timestamp)
+                ? find_latest_record(engine, turns, search.log, search.bounds.start)
+                : find_since(engine, turns, search.log, search.bounds, search.timestamp)
         );
         if (found.ok()) {
             put(call, *search.answer, *found);

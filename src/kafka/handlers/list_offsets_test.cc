@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "kafka/testing/broker.h"
+#include "kafka/time_search.h"
+#include "rt/scope.h"
 
 namespace lakestream::kafka {
 namespace {
@@ -130,6 +132,53 @@ TEST_F(ListOffsets, search_never_goes_below_the_start_or_into_voids) {
     broker.engine.trim(stream->logs[0], Offset(3));
     EXPECT_EQ(found(0), At(3, 40));
     EXPECT_EQ(found(45), At(7, 50));
+}
+
+TEST_F(ListOffsets, a_batch_too_large_to_open_is_answered_from_its_header) {
+    append({10, 20});
+    std::vector<TestRecord> records;
+    for (const std::int64_t time : {30, 50, 40}) {
+        records.push_back({.timestamp = time, .value = std::string(12 << 20, 'x')});
+    }
+    static_cast<void>(broker.engine.append(
+        {{.log = stream->logs[0],
+          .payload = batch_of(records, {.codec = Compression::zstd}),
+          .records = 3,
+          .max_timestamp = 50}},
+        no_deadline
+    ));
+    EXPECT_EQ(found(15), At(1, 20));
+    EXPECT_EQ(found(45), At(2, 50));  // its first offset: nothing later is missed
+    EXPECT_EQ(found(-3), At(4, 50));  // its last, as Kafka has it for a compressed batch
+}
+
+TEST_F(ListOffsets, between_two_entries_everything_else_runs) {
+    constexpr std::int64_t entries = 50;
+    for (std::int64_t i = 0; i < entries; ++i) {
+        append({100 - i});
+    }
+    rt::Semaphore turns(1);
+    int searching = 4;
+    int others = 0;
+    const auto search = [&]() -> rt::Task<void> {
+        const auto latest =
+            co_await find_latest_record(broker.engine, turns, stream->logs[0], Offset(0));
+        EXPECT_EQ((*latest)->timestamp, 100);
+        --searching;
+    };
+    rt::TaskScope scope(broker.sim.executor);
+    broker.engine.timestamps_known = false;
+    for (int i = 0; i < 4; ++i) {
+        scope.spawn(search());
+    }
+    broker.sim.run([&]() -> rt::Task<void> {
+        while (searching > 0) {
+            ++others;
+            co_await rt::yield();
+        }
+    }());
+    EXPECT_GE(others, 4 * entries);
+    broker.sim.run(scope.close());
 }
 
 TEST_F(ListOffsets, errors) {
