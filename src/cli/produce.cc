@@ -54,6 +54,14 @@ class Producer {
                 co_await rt::sleep_until(broker_->now() + 50ms);
             }
         }
+        if (options_.partition.value_or(0) < 0 || options_.partition.value_or(0) >= partitions_) {
+            co_return invalid_argument(
+                "{} has no partition {}: its partitions are 0 to {}",
+                options_.topic,
+                *options_.partition,
+                partitions_ - 1
+            );
+        }
         kafka::InitProducerIdRequest init;
         init.transactional_id = std::nullopt;
         const auto id =
