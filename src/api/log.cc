@@ -102,9 +102,10 @@ rt::Task<Result<std::optional<RecordPlace>>> find_in(api::Core& core, LogId log,
     log::Engine& engine = core.node().engine();
     auto results = co_await engine.bounds({log});
     const log::LogBounds bounds = LKS_CO_TRY(std::move(results.front()));
-    const auto found =
-        LKS_CO_TRY(co_await kafka::find_since(engine, log, bounds, time.time_since_epoch().count())
-        );
+    rt::Semaphore turns(1);  // only this search's: the program bounds its own calls
+    const auto found = LKS_CO_TRY(
+        co_await kafka::find_since(engine, turns, log, bounds, time.time_since_epoch().count())
+    );
     if (!found.has_value()) {
         co_return std::optional<RecordPlace>();
     }
