@@ -23,11 +23,27 @@ using Topic = kafka::MetadataResponse::MetadataResponseTopic;
 
 constexpr std::int32_t timeout_ms = 30'000;
 
-Status check_code(kafka::ErrorCode code, const std::optional<std::string>& text, std::string what) {
-    if (text.has_value() && !text->empty()) {
-        what += ": " + *text;
+Error no_topic(std::string_view name) {
+    return invalid_argument("there is no topic {}: see `lakestream topic list`", name);
+}
+
+/// A broker's answer about a topic, with what to do next where we know.
+Status check_topic(
+    kafka::ErrorCode code, const std::optional<std::string>& text, const std::string& name
+) {
+    if (code == kafka::ErrorCode::unknown_topic_or_partition) {
+        return no_topic(name);
     }
-    return cli::check_code(code, what);
+    if (code == kafka::ErrorCode::topic_already_exists) {
+        return invalid_argument(
+            "topic {0} exists already: see `lakestream topic describe {0}`", name
+        );
+    }
+    std::string_view why = text.has_value() ? std::string_view(*text) : std::string_view();
+    while (why.ends_with('.')) {
+        why.remove_suffix(1);
+    }
+    return check_code(code, why.empty() ? name : fmt::format("topic {}: {}", name, why));
 }
 
 std::vector<std::int32_t> partition_numbers(const Topic& topic) {
@@ -60,7 +76,7 @@ struct Create {
         const auto response =
             LKS_CO_TRY(co_await broker.call<kafka::CreateTopicsResponse>(std::move(request)));
         for (const auto& done : response.topics) {
-            LKS_CO_TRY(check_code(done.error_code, done.error_message, done.name));
+            LKS_CO_TRY(check_topic(done.error_code, done.error_message, done.name));
         }
         co_return Status();
     }
@@ -138,7 +154,7 @@ struct Remove {
         const auto response =
             LKS_CO_TRY(co_await broker.call<kafka::DeleteTopicsResponse>(std::move(request)));
         for (const auto& done : response.responses) {
-            LKS_CO_TRY(check_code(done.error_code, done.error_message, name));
+            LKS_CO_TRY(check_topic(done.error_code, done.error_message, name));
         }
         co_return Status();
     }
@@ -161,10 +177,7 @@ rt::Task<Result<Topic>> load_topic(Broker& broker, std::string name) {
         co_return corrupt("the broker answered with {} topics", response.topics.size());
     }
     Topic topic = std::move(response.topics.front());
-    if (topic.error_code == kafka::ErrorCode::unknown_topic_or_partition) {
-        co_return invalid_argument("there is no topic {}", name);
-    }
-    LKS_CO_TRY(cli::check_code(topic.error_code, name));
+    LKS_CO_TRY(check_topic(topic.error_code, std::nullopt, name));
     std::ranges::sort(topic.partitions, {}, [](const auto& p) { return p.partition_index; });
     co_return topic;
 }

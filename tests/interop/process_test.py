@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -135,11 +136,22 @@ class Process(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(f"{broker.address} is taken", done.stderr)
                 done = dev(folder, "--kafka-listen", "0.0.0.0:0")
+                self.assertEqual(done.returncode, WRONG)
                 self.assertIn("kafka.advertise", done.stderr)
             broker.stop()
         done = dev("/proc/nowhere")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot make the folder /proc/nowhere", done.stderr)
+
+    def test_says_that_there_are_no_threads(self):
+        def huge_stacks():  # more than there are addresses
+            hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 50, hard))
+
+        with tempfile.TemporaryDirectory() as folder:
+            done = dev(folder, preexec_fn=huge_stacks)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("cannot start the thread shard-0", done.stderr)
 
     def test_settings_by_file_environment_and_flag(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -153,8 +165,15 @@ class Process(unittest.TestCase):
             )
             file.write_text('storage = "s3://bucket"\nmetadata = "embedded:///tmp/x"\n')
             done = run_cli("server", "--config", str(file))
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, WRONG)
             self.assertIn("only file:///FOLDER is served", done.stderr.decode())
+            done = run_cli("server", "--config", "/dev/zero")
+            self.assertEqual(done.returncode, WRONG)
+            self.assertIn("more than 64 KiB", done.stderr.decode())
+            for wrong in ("--roles=catalog", "--compat=ursa-shared", "--storage=file://relative"):
+                done = dev(folder, wrong)
+                self.assertEqual(done.returncode, WRONG, wrong)
+                self.assertIn(wrong.split("=")[0][2:], done.stderr)
             done = dev(folder, env={**os.environ, "LAKESTREAM_KAFKA_LISEN": "a:1"})
             self.assertEqual(done.returncode, WRONG)
             self.assertIn("the nearest is LAKESTREAM_KAFKA_LISTEN", done.stderr)
@@ -174,7 +193,10 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(topic(broker, "list"), b"a\nb\n")
             again = run_cli("topic", "create", "a", "--bootstrap", broker.address)
             self.assertEqual(again.returncode, 1)
-            self.assertIn(b"TOPIC_ALREADY_EXISTS", again.stderr)
+            self.assertEqual(
+                again.stderr,
+                b"lakestream: topic a exists already: see `lakestream topic describe a`\n",
+            )
             topic(broker, "produce", "b", "--partition", "1", input=b"x\ny\nz")
             described = [json.loads(l) for l in
                          topic(broker, "describe", "b", "--format", "json").splitlines()]
@@ -189,7 +211,9 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(topic(broker, "list"), b"a\n")
             gone = run_cli("topic", "consume", "b", "--bootstrap", broker.address)
             self.assertEqual((gone.returncode, gone.stdout), (1, b""))
-            self.assertIn(b"there is no topic b", gone.stderr)
+            self.assertIn(b"there is no topic b: see `lakestream topic list`", gone.stderr)
+            again = run_cli("topic", "delete", "b", "--bootstrap", broker.address)
+            self.assertEqual((again.returncode, again.stderr), (1, gone.stderr))
             broker.stop()
             broker.check()  # nothing of a deleted topic is a problem
 
@@ -275,7 +299,16 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(run_cli("inspect", "wal", "/").returncode, 1)
         self.assertEqual(run_cli("server", "--config", "/").returncode, WRONG)
         self.assertEqual(run_cli("--help").returncode, 0)
-        self.assertIn(b"--kafka-listen", run_cli("dev", "--help").stdout)
+        beyond = "--offset=9223372036854775808"
+        for wrong in ("--partition=-1", "--limit=-1", "--offset=-1", beyond):
+            self.assertEqual(run_cli("table", "scan", "t", wrong).returncode, WRONG, wrong)
+        for wrong in ("--partition=-1", "--count=-1"):
+            self.assertEqual(run_cli("topic", "consume", "t", wrong).returncode, WRONG, wrong)
+        dev_help, server_help = (run_cli(c, "--help").stdout.decode() for c in ("dev", "server"))
+        self.assertIn("--kafka-listen", dev_help)
+        self.assertRegex(dev_help, r"true or\s+false \[true\]")
+        self.assertIn("[5s]", dev_help)
+        self.assertNotIn("[5s]", server_help.split("--table-commit-interval")[1].split("--")[0])
         self.assertRegex(run_cli("version").stdout, rb"^lakestream \d")
         nobody = run_cli("topic", "list", "--bootstrap", f"127.0.0.1:{free_port()}")
         self.assertEqual((nobody.returncode, nobody.stdout), (1, b""))

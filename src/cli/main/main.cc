@@ -89,15 +89,30 @@ Result<server::Settings> load_settings(
     return settings;
 }
 
-void say_what_to_try(const server::Node& node) {
+/// `tables`: the folder of the tables that this node makes; empty: it makes none.
+void say_what_to_try(const server::Node& node, bool http, const std::string& tables) {
     const std::string broker = node.kafka_address().to_string();
+    const std::string where =
+        http ? fmt::format(", HTTP on {}", node.http_address().to_string()) : "";
+    const std::string table =
+        tables.empty()
+            ? ""
+            : fmt::format(
+                  "Some seconds later the record is a row of an Iceberg table as well:\n\n"
+                  "    {0}/default/first\n"
+                  "    tools/demo/sql.py \"SELECT kafka_offset, decode(value) FROM "
+                  "iceberg_scan('{0}/default/first')\"\n\n",
+                  tables
+              );
     const Status said = put_line(fmt::format(
-        "Lakestream serves Kafka on {0}. In another terminal:\n\n"
+        "Lakestream serves Kafka on {0}{1}. In another terminal:\n\n"
         "    echo hello | kcat -P -b {0} -t first                 # write a record\n"
         "    kcat -C -b {0} -t first -o beginning -e              # read it back\n"
         "    kcat -L -b {0}                                       # topics and partitions\n\n"
-        "Control-C stops it.",
-        broker
+        "{2}Control-C stops it.",
+        broker,
+        where,
+        table
     ));
     if (!said.ok()) {
         log::warn("cli", "stdout_failed error={}", said.error());
@@ -194,6 +209,15 @@ class CommandLine {
         });
     }
 
+    /// The folder of the tables that topics have by themselves; empty: they have none.
+    static std::string tables_of(const server::Settings& settings) {
+        if (!settings.node.has_role("compactor") || !settings.node.compact.tables_default) {
+            return "";
+        }
+        const auto folder = server::folder_of("storage", settings.storage, "file");
+        return folder.ok() ? fmt::format("{}/tables", *folder) : "";
+    }
+
     Result<Exit> serve(bool dev) {
         server::Settings defaults;
         if (dev) {
@@ -205,9 +229,11 @@ class CommandLine {
             fmt::print(stderr, "lakestream: {}\n", settings.error().message);
             return Exit::usage;
         }
-        const bool clients = dev && settings->node.has_role("broker");
-        const auto ready = clients ? &say_what_to_try : [](const server::Node&) {};
-        return exit_of(server::run(*settings, ready));
+        return exit_of(server::run(*settings, [&](const server::Node& node) {
+            if (dev && settings->node.has_role("broker")) {
+                say_what_to_try(node, !settings->node.http_listen.empty(), tables_of(*settings));
+            }
+        }));
     }
 
     void add_bootstrap(CLI::App& command) {
@@ -219,6 +245,14 @@ class CommandLine {
             ->transform(CLI::CheckedTransformer(std::map<std::string, RecordFormat>{
                 {"text", RecordFormat::text}, {"json", RecordFormat::json}
             }));
+    }
+
+    /// CLI11 by itself takes the nearest number that it can hold.
+    static void not_negative(CLI::Option* option) {
+        option->check([](const std::string& text) -> std::string {
+            const auto number = parse_integer(text);
+            return number.ok() ? "" : fmt::format("{} from 0 on", number.error().message);
+        });
     }
 
     CLI::App& topic_command(CLI::App& topic, const std::string& name, const std::string& help) {
@@ -258,7 +292,8 @@ class CommandLine {
     void add_produce(CLI::App& topic) {
         CLI::App& produce = topic_command(topic, "produce", "Write the lines of stdin");
         produce.add_flag("--keyed", produce_.keyed, "Lines are KEY<TAB>VALUE");
-        produce.add_option("--partition", produce_.partition, "Write to this one only");
+        not_negative(produce.add_option("--partition", produce_.partition, "Write to this one only")
+        );
         act(produce, [this] {
             produce_.topic = topic_;
             return exit_of(topic_produce(bootstrap_, produce_));
@@ -273,8 +308,8 @@ class CommandLine {
                 "--from", consume_.from, "beginning, end, an offset, or @TIME (ms or RFC 3339)"
             )
             ->capture_default_str();
-        consume.add_option("--count", consume_.count, "Stop after so many records");
-        consume.add_option("--partition", consume_.partition, "Read this one only");
+        not_negative(consume.add_option("--count", consume_.count, "Stop after so many records"));
+        not_negative(consume.add_option("--partition", consume_.partition, "Read this one only"));
         consume.add_flag("--keyed", consume_.keyed, "Print KEY<TAB>VALUE");
         consume.add_flag("--follow", consume_.follow, "At the end, wait for further records");
         act(consume, [this] {
@@ -325,9 +360,9 @@ class CommandLine {
         CLI::App& scan =
             table_command(table, "scan", "Print rows", " --partition 0 --offset 100 --limit 10");
         add_format(scan);
-        scan.add_option("--limit", scan_.limit, "Stop after so many rows");
-        scan.add_option("--partition", scan_.partition, "Rows of this one only");
-        scan.add_option("--offset", scan_.offset, "Rows from this offset on");
+        not_negative(scan.add_option("--limit", scan_.limit, "Stop after so many rows"));
+        not_negative(scan.add_option("--partition", scan_.partition, "Rows of this one only"));
+        not_negative(scan.add_option("--offset", scan_.offset, "Rows from this offset on"));
         act(scan, [this] {
             scan_.topic = topic_;
             scan_.format = format_;
