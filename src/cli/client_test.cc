@@ -157,7 +157,7 @@ TEST_F(Client, ALostConnectionFailsEveryCall) {
 TEST_F(Client, SaysWhichTopicIsMissing) {
     const auto topic = sim.run(load_topic(*broker, "nowhere"));
     ASSERT_FALSE(topic.ok());
-    EXPECT_EQ(topic.error().message, "there is no topic nowhere");
+    EXPECT_EQ(topic.error().message, "there is no topic nowhere: see `lakestream topic list`");
 }
 
 }  // namespace
