@@ -125,28 +125,28 @@ Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode
           &leaves->resolver_.started()}) {
         LKS_TRY(*started);
     }
-    const auto open_store = [&](std::string_view name) {
-        return objstore::LocalStore::open(
-            fmt::format("{}/{}", storage, name),
-            leaves->io_,
-            leaves->clock_,
-            rt::system_rng().next()
-        );
-    };
-    leaves->objects_ = LKS_TRY(open_store("wal"));
-    leaves->counted_objects_ =
-        std::make_unique<objstore::MetricsStore>(*leaves->objects_, leaves->registry_, "wal");
+    leaves->storage_folder_ = storage;
+    leaves->objects_ = LKS_TRY(leaves->open_store("wal"));
     leaves->metadata_ = LKS_TRY(run_blocking(
         leaves->loops_[0],
         open_metadata({.folder = metadata + "/db"}, leaves->io_, leaves->registry_)
     ));
-    leaves->storage_folder_ = storage;
-    leaves->compacted_ = LKS_TRY(open_store("compacted"));
-    leaves->tables_ = LKS_TRY(open_store("tables"));
+    leaves->compacted_ = LKS_TRY(leaves->open_store("compacted"));
+    leaves->tables_ = LKS_TRY(leaves->open_store("tables"));
     if (mode == Open::create) {
         LKS_TRY(leaves->open_scratch());
     }
     return leaves;
+}
+
+Result<Leaves::CountedStore> Leaves::open_store(std::string_view name) {
+    CountedStore out;
+    out.store = LKS_TRY(objstore::LocalStore::open(
+        fmt::format("{}/{}", storage_folder_, name), io_, clock_, rt::system_rng().next()
+    ));
+    out.counted =
+        std::make_unique<objstore::MetricsStore>(*out.store, registry_, std::string(name));
+    return out;
 }
 
 Status Leaves::open_scratch() {
@@ -164,8 +164,8 @@ CompactionSeams Leaves::compaction() {
     return {
         .offloader = background_,
         .reading = io_,
-        .compacted = *compacted_,
-        .tables = *tables_,
+        .compacted = compacted(),
+        .tables = tables(),
         .tables_location = fmt::format("{}/tables", storage_folder_),
         .spill = *spill_,
         .scratch_folder = scratch_folder(),

@@ -50,13 +50,13 @@ class Leaves {
 
     rt::LoopThreads& loops() { return loops_; }
     net::Network& network() { return network_; }
-    objstore::ObjectStore& objects() { return *counted_objects_; }
+    objstore::ObjectStore& objects() { return *objects_.counted; }
     meta::MetadataStore& metadata() { return *metadata_; }
     metrics::Registry& registry() { return registry_; }
     /// For a node. Precondition: opened with Open::create.
     CompactionSeams compaction();
-    objstore::ObjectStore& compacted() { return *compacted_; }
-    objstore::ObjectStore& tables() { return *tables_; }
+    objstore::ObjectStore& compacted() { return *compacted_.counted; }
+    objstore::ObjectStore& tables() { return *tables_.counted; }
     /// For blocking work.
     rt::Offloader& offloader() { return io_; }
 
@@ -64,6 +64,12 @@ class Leaves {
     Leaves(const Settings& settings, FolderLock lock);
     Status open_scratch();
     std::string scratch_folder() const;
+
+    struct CountedStore {
+        std::unique_ptr<objstore::ObjectStore> store;
+        std::unique_ptr<objstore::MetricsStore> counted;
+    };
+    Result<CountedStore> open_store(std::string_view name);
 
     FolderLock lock_;
     rt::SystemClock clock_;
@@ -73,12 +79,11 @@ class Leaves {
     rt::ThreadPool background_;
     rt::ThreadPool resolver_;
     net::EpollNetwork network_{resolver_};
-    std::unique_ptr<objstore::ObjectStore> objects_;
-    std::unique_ptr<objstore::MetricsStore> counted_objects_;
+    CountedStore objects_;
     std::unique_ptr<meta::MetadataStore> metadata_;
     std::string storage_folder_;
-    std::unique_ptr<objstore::ObjectStore> compacted_;
-    std::unique_ptr<objstore::ObjectStore> tables_;
+    CountedStore compacted_;
+    CountedStore tables_;
     std::unique_ptr<compact::SpillFiles> spill_;
 };
 
