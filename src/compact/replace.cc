@@ -164,15 +164,18 @@ rt::Task<Status> finish_replace(meta::MetadataStore& store, LogId log, StoredSta
     LKS_ASSERT(from.state.intent.has_value() && from.version.has_value());
     const Intent& intent = *from.state.intent;
     std::vector<meta::Record> records = LKS_CO_TRY(co_await records_in(store, log, intent.range));
-    if (!records.empty()) {
-        const auto last = LKS_CO_TRY(index::parse_key(log, records.back().key));
-        if (last.end == intent.range.end) {
-            LKS_CO_TRY(co_await put_compacted(store, log, intent, records.back()));
-            records.pop_back();
-        }
-        // Else the record at the end was trimmed meanwhile: what is left of the range goes as well.
-        LKS_CO_TRY(co_await delete_replaced(store, log, std::move(records)));
+    // The record at the end was there when the intent was made, and replaced it stays. A scan that
+    // does not find it ended early, as a stale leader's does: nothing may be concluded from it.
+    const auto last = records.empty() ? Result<index::IndexKey>(not_found("no record"))
+                                      : index::parse_key(log, records.back().key);
+    if (!last.ok() || last->end != intent.range.end) {
+        co_return unavailable(
+            "log {}: the index records up to {} are not all seen", log, intent.range.end
+        );
     }
+    LKS_CO_TRY(co_await put_compacted(store, log, intent, records.back()));
+    records.pop_back();
+    LKS_CO_TRY(co_await delete_replaced(store, log, std::move(records)));
     co_return co_await move_cursor(store, log, from);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "log/testing/cluster.h"
+#include "meta/testing/faulty_metadata.h"
 
 namespace lakestream::compact {
 namespace {
@@ -243,6 +244,28 @@ TEST(Replace, reads_are_right_at_every_offset_after_a_crash_at_every_step) {
         auto& next = cluster.add_node(1);
         ASSERT_TRUE(cluster.run(next.home(), append_texts(*next.engine, 20, 22)));
         EXPECT_EQ(cluster.run(next.home(), read_from(*next.engine, Offset(0))), numbers(0, 22));
+    }
+}
+
+TEST(Replace, a_scan_that_ends_early_deletes_nothing_that_is_not_covered) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        SCOPED_TRACE(seed);
+        TestCluster cluster(seed);
+        MemoryCompacted files;
+        cluster.compacted = &files;
+        cluster.settings.tail_cache_bytes_max = 0;
+        auto& node = cluster.add_node(1);
+        ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
+        const auto before = cluster.run(node.home(), ends(*node.engine));
+        meta::testing::FaultyMetadata stale(
+            node.client, node.home(), node.home(), {.cut_scan = {1, 2}}, seed
+        );
+        Status done = unavailable("not tried");
+        while (!done.ok()) {
+            done = cluster.run(node.home(), compact_to(*node.engine, stale, files, before[14]));
+            EXPECT_EQ(cluster.run(node.home(), read_from(*node.engine, Offset(0))), numbers(0, 20));
+        }
+        EXPECT_EQ(cluster.run(node.home(), ends(*node.engine)).size(), 6U);
     }
 }
 
