@@ -340,13 +340,15 @@ rt::Task<Status> Compactor::bring_in() {
     for (const IngestLog& log : grown) {
         pending_.insert(log.log);  // until it is known to be all in
     }
+    round_bytes_ = round_bytes_ == 0 ? settings_.first_round_bytes
+                                     : std::min(2 * round_bytes_, settings_.table_file_bytes_max);
     Result<IngestDone> ingested = co_await ingest(
         seams_.view,
         seams_.wal,
         seams_.offloader,
         spill_,
         grown,
-        {.bytes_max = settings_.table_file_bytes_max, .spill_bytes_max = settings_.spill_bytes_max}
+        {.bytes_max = round_bytes_, .spill_bytes_max = settings_.spill_bytes_max}
     );
     for (const IngestLog& log : grown) {
         note_growth(log.log, logs_.at(log.log));

@@ -29,9 +29,12 @@ struct CompactorSettings {
     Duration tick = 500ms;                           // between two looks at what has grown
     Duration table_interval = 60s;                   // between two commits of one table
     std::uint64_t table_file_bytes_max = 128 << 20;  // payload in one data file
-    std::uint64_t compact_bytes = 64 << 20;          // payload that makes a compacted object
-    std::uint64_t compact_bytes_max = 256 << 20;     // most payload in one
-    Duration compact_age = 3min;                     // or so long after its first entry
+    /// Of WAL objects in the first round after a start; twice as much in each next one, up to
+    /// `table_file_bytes_max`: a node that is killed every second gets on all the same.
+    std::uint64_t first_round_bytes = 4 << 20;
+    std::uint64_t compact_bytes = 64 << 20;       // payload that makes a compacted object
+    std::uint64_t compact_bytes_max = 256 << 20;  // most payload in one
+    Duration compact_age = 3min;                  // or so long after its first entry
     std::uint64_t spill_bytes_max = std::uint64_t{2} << 30;
     std::uint64_t spill_segment_bytes = 64 << 20;
     std::int32_t zstd_level = 1;
@@ -162,7 +165,8 @@ class Compactor {
     catalog::StreamName last_wanted_;  // where the last round of adoptions ended
     std::map<catalog::StreamName, TableWork> tables_;
     bool discovered_ = false;
-    bool more_ = false;  // a limit was met: look again at once
+    std::uint64_t round_bytes_ = 0;  // WAL bytes of the next round; 0: none was yet
+    bool more_ = false;              // a limit was met: look again at once
     CompactorMetrics metrics_;
     rt::TaskScope scope_;
 };

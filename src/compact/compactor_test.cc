@@ -207,6 +207,18 @@ TEST_F(CompactorTest, rows_reach_the_table_and_the_log_is_compacted_behind_it) {
     EXPECT_EQ(table_.rows, 15);
 }
 
+TEST_F(CompactorTest, the_first_round_is_small_so_that_a_short_life_gets_on) {
+    settings_.first_round_bytes = 1;
+    append(0, 10);
+    rounds(1);
+    EXPECT_EQ(table_.rows, 1) << "one object, and committed";
+    compactor_.reset();  // killed; and again
+    rounds(1);
+    EXPECT_EQ(table_.rows, 2);
+    rounds(10);
+    EXPECT_EQ(table_.rows, 10);
+}
+
 TEST_F(CompactorTest, a_table_that_opens_late_gets_what_was_compacted_before) {
     append(0, 10);
     set_cursor(Offset(6));
