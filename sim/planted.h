@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "meta/memory_store.h"
+#include "meta/testing/forwarding_store.h"
 #include "objstore/memory_store.h"
+#include "objstore/testing/forwarding_store.h"
 #include "rt/executor.h"
 
 namespace lakestream::sim {
@@ -35,27 +37,16 @@ std::vector<PlantedName> planted_bugs();
 inline constexpr auto not_yet_durable = std::chrono::milliseconds(20);
 
 /// A node's way to the bucket; `crash` loses what it answered last.
-class LossyObjects final : public objstore::ObjectStore {
+class LossyObjects final : public objstore::ForwardingStore {
   public:
     LossyObjects(objstore::MemoryBucket& bucket, const rt::Clock& clock, Planted planted)
-        : bucket_(bucket), inner_(bucket), clock_(clock), planted_(planted) {}
+        : ForwardingStore(inner_),
+          bucket_(bucket),
+          inner_(bucket),
+          clock_(clock),
+          planted_(planted) {}
 
     rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override;
-    rt::Task<Result<Bytes>> get(std::string name, std::optional<objstore::ByteRange> range)
-        override {
-        co_return co_await inner_.get(std::move(name), range);
-    }
-    rt::Task<Result<objstore::ObjectInfo>> head(std::string name) override {
-        co_return co_await inner_.head(std::move(name));
-    }
-    rt::Task<Result<objstore::ListPage>> list(
-        std::string prefix, std::string after, std::uint32_t limit
-    ) override {
-        co_return co_await inner_.list(std::move(prefix), std::move(after), limit);
-    }
-    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override {
-        co_return co_await inner_.remove(std::move(names));
-    }
 
     void crash();
 
@@ -71,38 +62,17 @@ class LossyObjects final : public objstore::ObjectStore {
 };
 
 /// A node's way to the metadata service.
-class LossyMetadata final : public meta::MetadataStore {
+class LossyMetadata final : public meta::testing::ForwardingStore {
   public:
     LossyMetadata(meta::MemoryMetadata& service, rt::Executor& executor, Planted planted)
-        : service_(service), inner_(service, executor), executor_(executor), planted_(planted) {}
+        : ForwardingStore(inner_),
+          service_(service),
+          inner_(service, executor),
+          executor_(executor),
+          planted_(planted) {}
 
-    meta::KeyOrder key_order() const override { return inner_.key_order(); }
-    meta::ShardId shard_of(std::string_view key) const override { return inner_.shard_of(key); }
-    std::vector<meta::ShardId> shards() const override { return inner_.shards(); }
     rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
         override;
-    rt::Future<Result<meta::Record>> get(meta::Get request) override {
-        return inner_.get(std::move(request));
-    }
-    std::unique_ptr<meta::Scan> scan(meta::Range range) override {
-        return inner_.scan(std::move(range));
-    }
-    rt::Future<Result<std::vector<std::string>>> list(meta::Range range) override {
-        return inner_.list(std::move(range));
-    }
-    rt::Future<Result<meta::SessionId>> open_session(
-        Duration timeout, std::string identity, std::move_only_function<void()> on_lost
-    ) override {
-        return inner_.open_session(timeout, std::move(identity), std::move(on_lost));
-    }
-    rt::Future<Status> close_session(meta::SessionId session) override {
-        return inner_.close_session(session);
-    }
-    rt::Future<Result<std::unique_ptr<meta::Subscription>>> subscribe(
-        rt::Executor& executor, meta::SubscribeHandler handler
-    ) override {
-        return inner_.subscribe(executor, std::move(handler));
-    }
 
     void crash();
 

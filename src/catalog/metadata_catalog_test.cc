@@ -11,17 +11,18 @@
 #include "catalog/keys.h"
 #include "meta/memory_store.h"
 #include "meta/testing/faulty_metadata.h"
+#include "meta/testing/forwarding_store.h"
 #include "rt/sim/testing.h"
 
 namespace lakestream::catalog {
 namespace {
 
 /// A client whose n-th write from now meets a fault; after a crash nothing works any more.
-class FaultyClient final : public meta::MetadataStore {
+class FaultyClient final : public meta::testing::ForwardingStore {
   public:
     enum class Fault : std::uint8_t { refused, answer_lost, crash_before, crash_after };
 
-    explicit FaultyClient(meta::MetadataStore& inner) : inner_(inner) {}
+    using ForwardingStore::ForwardingStore;
 
     void plan(std::int64_t write, Fault fault) {
         countdown_ = write;
@@ -32,10 +33,6 @@ class FaultyClient final : public meta::MetadataStore {
     std::int64_t writes() const { return writes_; }
     std::int64_t reads() const { return reads_; }
 
-    meta::KeyOrder key_order() const override { return inner_.key_order(); }
-    meta::ShardId shard_of(std::string_view key) const override { return inner_.shard_of(key); }
-    std::vector<meta::ShardId> shards() const override { return inner_.shards(); }
-
     rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
         override {
         using Done = rt::Future<Result<meta::ShardBatchDone>>;
@@ -44,11 +41,11 @@ class FaultyClient final : public meta::MetadataStore {
             return Done::ready(cancelled("crashed"));
         }
         if (countdown_-- != 0) {
-            return inner_.write(shard, std::move(batch));
+            return ForwardingStore::write(shard, std::move(batch));
         }
         const bool applied = fault_ == Fault::answer_lost || fault_ == Fault::crash_after;
         if (applied) {
-            static_cast<void>(inner_.write(shard, std::move(batch)));
+            static_cast<void>(ForwardingStore::write(shard, std::move(batch)));
         }
         crashed_ = fault_ == Fault::crash_before || fault_ == Fault::crash_after;
         return Done::ready(
@@ -60,35 +57,21 @@ class FaultyClient final : public meta::MetadataStore {
     rt::Future<Result<meta::Record>> get(meta::Get request) override {
         ++reads_;
         return crashed_ ? rt::Future<Result<meta::Record>>::ready(cancelled("crashed"))
-                        : inner_.get(std::move(request));
+                        : ForwardingStore::get(std::move(request));
     }
     std::unique_ptr<meta::Scan> scan(meta::Range range) override {
         ++reads_;
         if (cut_scans_) {
             range.end = range.begin;
         }
-        return inner_.scan(std::move(range));
+        return ForwardingStore::scan(std::move(range));
     }
     rt::Future<Result<std::vector<std::string>>> list(meta::Range range) override {
         ++reads_;
-        return inner_.list(std::move(range));
-    }
-    rt::Future<Result<meta::SessionId>> open_session(
-        Duration timeout, std::string identity, std::move_only_function<void()> on_lost
-    ) override {
-        return inner_.open_session(timeout, std::move(identity), std::move(on_lost));
-    }
-    rt::Future<Status> close_session(meta::SessionId session) override {
-        return inner_.close_session(session);
-    }
-    rt::Future<Result<std::unique_ptr<meta::Subscription>>> subscribe(
-        rt::Executor& executor, meta::SubscribeHandler handler
-    ) override {
-        return inner_.subscribe(executor, std::move(handler));
+        return ForwardingStore::list(std::move(range));
     }
 
   private:
-    meta::MetadataStore& inner_;
     std::int64_t countdown_ = -1;
     Fault fault_ = Fault::refused;
     bool crashed_ = false;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "log/testing/cluster.h"
 #include "meta/testing/faulty_metadata.h"
+#include "meta/testing/forwarding_store.h"
 
 namespace lakestream::compact {
 namespace {
@@ -159,47 +160,18 @@ TEST(Intent, round_trips_and_refuses_damage) {
 }
 
 /// Applies so many writes, then is gone: a compactor's crash between any two steps.
-class DyingStore final : public meta::MetadataStore {
+class DyingStore final : public meta::testing::ForwardingStore {
   public:
-    DyingStore(meta::MetadataStore& store, int writes) : store_(store), writes_left(writes) {}
+    DyingStore(meta::MetadataStore& store, int writes)
+        : ForwardingStore(store), writes_left(writes) {}
 
-    meta::KeyOrder key_order() const override { return store_.key_order(); }
-    meta::ShardId shard_of(std::string_view key) const override { return store_.shard_of(key); }
-    std::vector<meta::ShardId> shards() const override { return store_.shards(); }
     rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
         override {
         if (writes_left-- <= 0) {
             return rt::Future<Result<meta::ShardBatchDone>>::ready(unavailable("crashed"));
         }
-        return store_.write(shard, std::move(batch));
+        return ForwardingStore::write(shard, std::move(batch));
     }
-    rt::Future<Result<meta::Record>> get(meta::Get request) override {
-        return store_.get(std::move(request));
-    }
-    std::unique_ptr<meta::Scan> scan(meta::Range range) override {
-        return store_.scan(std::move(range));
-    }
-    rt::Future<Result<std::vector<std::string>>> list(meta::Range range) override {
-        return store_.list(std::move(range));
-    }
-    rt::Future<Result<meta::SessionId>> open_session(
-        Duration timeout, std::string identity, std::move_only_function<void()> lost
-    ) override {
-        return store_.open_session(timeout, std::move(identity), std::move(lost));
-    }
-    rt::Future<Status> close_session(meta::SessionId session) override {
-        return store_.close_session(session);
-    }
-    rt::Future<Result<std::unique_ptr<meta::Subscription>>> subscribe(
-        rt::Executor& executor, meta::SubscribeHandler handler
-    ) override {
-        return store_.subscribe(executor, std::move(handler));
-    }
-
-  private:
-    meta::MetadataStore& store_;
-
-  public:
     int writes_left;
 };
 

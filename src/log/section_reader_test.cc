@@ -8,20 +8,21 @@
 
 #include "log/index_value.h"
 #include "objstore/memory_store.h"
+#include "objstore/testing/forwarding_store.h"
 #include "rt/sim/testing.h"
 
 namespace lakestream::log {
 namespace {
 
 /// A bucket with one object, and a way to it that damages some answers.
-class Damaging final : public objstore::ObjectStore {
+class Damaging final : public objstore::ForwardingStore {
   public:
-    explicit Damaging(objstore::MemoryBucket& bucket) : inner_(bucket) {}
+    explicit Damaging(objstore::MemoryBucket& bucket) : ForwardingStore(inner_), inner_(bucket) {}
 
     rt::Task<Result<Bytes>> get(std::string name, std::optional<objstore::ByteRange> range)
         override {
         ++gets;
-        auto bytes = co_await inner_.get(std::move(name), range);
+        auto bytes = co_await ForwardingStore::get(std::move(name), range);
         if (bytes.ok() && gets == damaged_get) {
             std::vector<std::byte> copy(bytes->begin(), bytes->end());
             copy.at(damaged_byte) ^= std::byte(0x40);
@@ -29,21 +30,6 @@ class Damaging final : public objstore::ObjectStore {
         }
         co_return bytes;
     }
-    rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override {
-        co_return co_await inner_.put(std::move(name), std::move(body), if_exists);
-    }
-    rt::Task<Result<objstore::ObjectInfo>> head(std::string name) override {
-        co_return co_await inner_.head(std::move(name));
-    }
-    rt::Task<Result<objstore::ListPage>> list(
-        std::string prefix, std::string after, std::uint32_t limit
-    ) override {
-        co_return co_await inner_.list(std::move(prefix), std::move(after), limit);
-    }
-    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override {
-        co_return co_await inner_.remove(std::move(names));
-    }
-
     int gets = 0;
     int damaged_get = 0;  // the first is 1
     std::size_t damaged_byte = 0;

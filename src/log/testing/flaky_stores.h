@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "meta/memory_store.h"
+#include "meta/testing/forwarding_store.h"
 #include "objstore/memory_store.h"
+#include "objstore/testing/forwarding_store.h"
 #include "rt/scope.h"
 
 namespace lakestream::log {
@@ -20,47 +22,15 @@ struct Flakiness {
 };
 
 /// Index puts through a bad network: the shape of what a broken stream to a real server does.
-class FlakyMetadata final : public meta::MetadataStore {
+class FlakyMetadata final : public meta::testing::ForwardingStore {
   public:
     FlakyMetadata(meta::MetadataStore& store, rt::Executor& executor, const Flakiness& how)
-        : store_(store), executor_(executor), how_(how), scope_(executor) {}
-
-    meta::KeyOrder key_order() const override { return store_.key_order(); }
-    meta::ShardId shard_of(std::string_view key) const override { return store_.shard_of(key); }
-    std::vector<meta::ShardId> shards() const override { return store_.shards(); }
+        : ForwardingStore(store), executor_(executor), how_(how), scope_(executor) {}
 
     rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
         override {
         ++writes;
         return rt::submit(executor_, deliver(shard, std::move(batch)));
-    }
-
-    rt::Future<Result<meta::Record>> get(meta::Get request) override {
-        return store_.get(std::move(request));
-    }
-
-    std::unique_ptr<meta::Scan> scan(meta::Range range) override {
-        return store_.scan(std::move(range));
-    }
-
-    rt::Future<Result<std::vector<std::string>>> list(meta::Range range) override {
-        return store_.list(std::move(range));
-    }
-
-    rt::Future<Result<meta::SessionId>> open_session(
-        Duration timeout, std::string identity, std::move_only_function<void()> on_lost
-    ) override {
-        return store_.open_session(timeout, std::move(identity), std::move(on_lost));
-    }
-
-    rt::Future<Status> close_session(meta::SessionId session) override {
-        return store_.close_session(session);
-    }
-
-    rt::Future<Result<std::unique_ptr<meta::Subscription>>> subscribe(
-        rt::Executor& executor, meta::SubscribeHandler handler
-    ) override {
-        return store_.subscribe(executor, std::move(handler));
     }
 
     rt::TaskScope& scope() { return scope_; }
@@ -78,7 +48,7 @@ class FlakyMetadata final : public meta::MetadataStore {
             scope_.spawn(apply_late(shard, std::move(batch)));
             co_return outcome_unknown("the stream broke");
         }
-        auto done = co_await store_.write(shard, std::move(batch));
+        auto done = co_await ForwardingStore::write(shard, std::move(batch));
         co_await rt::sleep_until(executor_.now() + delay());
         if (rng.chance(how_.lose_answer, 1000)) {
             co_return outcome_unknown("the answer was lost");
@@ -89,7 +59,7 @@ class FlakyMetadata final : public meta::MetadataStore {
     rt::Task<void> apply_late(meta::ShardId shard, meta::ShardBatch batch) {
         const auto wait = std::chrono::milliseconds(executor_.rng().below(5000));
         co_await rt::sleep_until(executor_.now() + wait);
-        static_cast<void>(co_await store_.write(shard, std::move(batch)));
+        static_cast<void>(co_await ForwardingStore::write(shard, std::move(batch)));
     }
 
     Duration delay() {
@@ -98,16 +68,16 @@ class FlakyMetadata final : public meta::MetadataStore {
         ));
     }
 
-    meta::MetadataStore& store_;
     rt::Executor& executor_;  // outside the node: a late write survives its crash
     const Flakiness& how_;
     rt::TaskScope scope_;
 };
 
 /// Puts and gets that fail or lose their answers.
-class FlakyObjects final : public objstore::ObjectStore {
+class FlakyObjects final : public objstore::ForwardingStore {
   public:
-    FlakyObjects(objstore::ObjectStore& store, const Flakiness& how) : store_(store), how_(how) {}
+    FlakyObjects(objstore::ObjectStore& store, const Flakiness& how)
+        : ForwardingStore(store), how_(how) {}
 
     rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override {
         rt::Executor& executor = co_await rt::this_executor();
@@ -119,7 +89,7 @@ class FlakyObjects final : public objstore::ObjectStore {
         if (executor.rng().chance(how_.fail_before, 1000)) {
             co_return unavailable("the store is away");
         }
-        Status stored = co_await store_.put(std::move(name), std::move(body), if_exists);
+        Status stored = co_await ForwardingStore::put(std::move(name), std::move(body), if_exists);
         if (executor.rng().chance(how_.lose_answer, 1000)) {
             co_return outcome_unknown("the answer was lost");
         }
@@ -131,21 +101,7 @@ class FlakyObjects final : public objstore::ObjectStore {
         rt::Executor& executor = co_await rt::this_executor();
         ++gets;
         co_await rt::sleep_until(executor.now() + delay(executor));
-        co_return co_await store_.get(std::move(name), range);
-    }
-
-    rt::Task<Result<objstore::ObjectInfo>> head(std::string name) override {
-        co_return co_await store_.head(std::move(name));
-    }
-
-    rt::Task<Result<objstore::ListPage>> list(
-        std::string prefix, std::string after, std::uint32_t limit
-    ) override {
-        co_return co_await store_.list(std::move(prefix), std::move(after), limit);
-    }
-
-    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override {
-        co_return co_await store_.remove(std::move(names));
+        co_return co_await ForwardingStore::get(std::move(name), range);
     }
 
     std::uint64_t puts = 0;
@@ -159,7 +115,6 @@ class FlakyObjects final : public objstore::ObjectStore {
         ));
     }
 
-    objstore::ObjectStore& store_;
     const Flakiness& how_;
 };
 
