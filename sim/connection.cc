@@ -106,24 +106,13 @@ rt::Task<void> Connection::read_responses() {
     }
 }
 
-rt::Task<Status> Connection::read_exactly(std::span<std::byte> into) {
-    while (!into.empty()) {
-        const std::size_t count = LKS_CO_TRY(co_await stream_->read_some(into, no_deadline));
-        if (count == 0) {
-            co_return unavailable("the node closed the connection");
-        }
-        into = into.subspan(count);
-    }
-    co_return Status();
-}
-
 rt::Task<Result<Bytes>> Connection::read_frame() {
     std::array<std::byte, 4> prefix;
-    LKS_CO_TRY(co_await read_exactly(prefix));
+    LKS_CO_TRY(co_await net::read_exactly(*stream_, prefix, no_deadline, "the node"));
     const auto size = load_be<std::int32_t>(prefix.data());
     LKS_ASSERT(size >= 4);
     std::vector<std::byte> frame(static_cast<std::size_t>(size));
-    LKS_CO_TRY(co_await read_exactly(frame));
+    LKS_CO_TRY(co_await net::read_exactly(*stream_, frame, no_deadline, "the node"));
     co_return Bytes::own(std::move(frame));
 }
 

@@ -80,7 +80,6 @@ class Connection {
     void check_patience();
     rt::Task<void> write_requests();
     rt::Task<void> read_responses();
-    rt::Task<Status> read_exactly(std::span<std::byte> into);
     rt::Task<Result<Bytes>> read_frame();
     void fail(Error error);
 

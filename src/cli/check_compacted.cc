@@ -83,8 +83,7 @@ class PairChecker {
     void problem(const std::string& name, const std::string& what) {
         report_.problem(
             "compacted object {}: {}; index {} needs it: restore it from a copy, offsets {} to {} "
-            "of "
-            "log {} cannot be read until then",
+            "of log {} cannot be read until then",
             name,
             what,
             claim_.key,

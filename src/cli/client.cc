@@ -147,20 +147,9 @@ rt::Task<void> Broker::read_responses() {
     }
 }
 
-rt::Task<Status> Broker::read_exactly(std::span<std::byte> into) {
-    while (!into.empty()) {
-        const std::size_t count = LKS_CO_TRY(co_await stream_->read_some(into, no_deadline));
-        if (count == 0) {
-            co_return unavailable("the broker closed the connection");
-        }
-        into = into.subspan(count);
-    }
-    co_return Status();
-}
-
 rt::Task<Result<Bytes>> Broker::read_frame() {
     std::array<std::byte, 4> prefix;
-    LKS_CO_TRY(co_await read_exactly(prefix));
+    LKS_CO_TRY(co_await net::read_exactly(*stream_, prefix, no_deadline, "the broker"));
     const auto size = load_be<std::int32_t>(prefix.data());
     if (size < 4 || size > frame_bytes_max) {
         co_return corrupt("the broker sent a frame of {} bytes", size);
@@ -169,7 +158,9 @@ rt::Task<Result<Bytes>> Broker::read_frame() {
     while (frame.size() < static_cast<std::size_t>(size)) {
         const std::size_t at = frame.size();
         frame.resize(at + std::min(chunk_bytes, static_cast<std::size_t>(size) - at));
-        LKS_CO_TRY(co_await read_exactly(std::span(frame).subspan(at)));
+        LKS_CO_TRY(co_await net::read_exactly(
+            *stream_, std::span(frame).subspan(at), no_deadline, "the broker"
+        ));
     }
     co_return Bytes::own(std::move(frame));
 }

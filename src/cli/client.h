@@ -79,7 +79,6 @@ class Broker {
     rt::Task<Status> learn_versions();
     rt::Task<void> write_requests();
     rt::Task<void> read_responses();
-    rt::Task<Status> read_exactly(std::span<std::byte> into);
     rt::Task<Result<Bytes>> read_frame();
     void fail(Error error);
 

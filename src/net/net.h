@@ -46,6 +46,11 @@ class Stream {
     virtual Address peer() const = 0;
 };
 
+/// All of `into`. Errors: also `unavailable` when the peer, called `who`, ends its side before.
+rt::Task<Status> read_exactly(
+    Stream& stream, std::span<std::byte> into, Deadline deadline, std::string_view who
+);
+
 /// Accepts connections on its executor; one `accept` at a time. Destroy it there, when none is
 /// pending.
 class Listener {
