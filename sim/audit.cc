@@ -343,7 +343,7 @@ void audit_index(World& world) {
     const Index index = load_index(world);
     for (const auto& [log, records] : index.records) {
         if (world.metadata
-                .get({.key = index::fence_key(log), .partition_key = std::to_string(log.v)})
+                .get({.key = index::fence_key(log), .partition_key = index::partition_key(log)})
                 .ok()) {
             continue;  // what is written to a dead log is garbage
         }

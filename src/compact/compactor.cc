@@ -9,7 +9,6 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/uuid.h"
-#include "catalog/keys.h"
 #include "catalog/log_owner.h"
 #include "index/key.h"
 
@@ -196,6 +195,11 @@ void Compactor::rejoin(LogId log) {
     forget(log);
 }
 
+Offset Compactor::TableWork::position(LogId log) const {
+    const auto found = positions.find(log);
+    return found == positions.end() ? Offset(0) : found->second;
+}
+
 rt::Task<Status> Compactor::open_table(TableWork& table) {
     if (!table.open) {
         table.positions = LKS_CO_TRY(co_await seams_.tables.open(table.stream));
@@ -222,16 +226,13 @@ rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t pa
     };
     if (const auto table = tables_.find(stream->name);
         table != tables_.end() && table->second.open) {
-        const Offset position = table->second.positions[log];
-        if (position < state.state.cursor) {
-            LKS_CO_TRY(co_await backfill(log, work, position));
-        }
+        LKS_CO_TRY(co_await backfill(log, work, table->second.position(log)));
     }
     // A look at the index says whether the log has to be loaded at all.
     const auto last = co_await seams_.metadata.get({
         .key = index::bound_last(log),
         .comparison = meta::Comparison::floor,
-        .partition_key = catalog::keys::log_partition_key(log),
+        .partition_key = index::partition_key(log),
     });
     if (!last.ok() && !last.is(ErrorCode::not_found)) {
         co_return last.error();
@@ -394,10 +395,8 @@ std::vector<Compactor::TableCut> Compactor::plan_table(const TableWork& table) c
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < table.stream->logs.size(); ++i) {
         const LogId log = table.stream->logs[i];
-        const auto position = table.positions.find(log);
         TableCut cut{.log = log, .partition = static_cast<std::int32_t>(i), .chunks = {}};
-        const Offset from = position == table.positions.end() ? Offset(0) : position->second;
-        for (Chunk& chunk : spill_.chunks(log, from)) {
+        for (Chunk& chunk : spill_.chunks(log, table.position(log))) {
             if (bytes >= settings_.table_file_bytes_max) {
                 break;
             }
@@ -436,8 +435,7 @@ Result<table::DataFile> Compactor::write_table_file(
 void Compactor::rejoin_behind(const TableWork& table) {
     for (const LogId log : table.stream->logs) {
         const auto work = logs_.find(log);
-        const auto position = table.positions.find(log);
-        const Offset from = position == table.positions.end() ? Offset(0) : position->second;
+        const Offset from = table.position(log);
         if (work != logs_.end() && from < work->second.spilled &&
             spill_.end_of(log, from) == from) {
             log::info("compact", "rejoins log={} position={}", log, from);
@@ -511,14 +509,7 @@ std::string Compactor::new_uuid() {
 }
 
 void Compactor::release(LogId log, const LogWork& work) {
-    Offset needed = work.state.state.cursor;
-    if (const auto table = tables_.find(work.stream->name); table != tables_.end()) {
-        const auto position = table->second.positions.find(log);
-        needed = std::min(
-            needed, position == table->second.positions.end() ? Offset(0) : position->second
-        );
-    }
-    spill_.drop_before(log, needed);
+    spill_.drop_before(log, std::min(work.state.state.cursor, limit_of(log, work)));
 }
 
 }  // namespace lakestream::compact

@@ -102,6 +102,8 @@ class Compactor {
     struct TableWork {
         catalog::StreamPtr stream;
         TablePositions positions;
+        /// Where it goes on in a log.
+        Offset position(LogId log) const;
         bool open = false;
         bool behind = false;  // the last file was full: the next does not wait for its time
         MonoTime next_commit{};

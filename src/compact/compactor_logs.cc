@@ -23,11 +23,8 @@ rt::Task<Status> Compactor::store_file(std::string path, std::string name) {
 Offset Compactor::limit_of(LogId log, const LogWork& work) const {
     // A table reads entries from the spill: compaction stays behind it.
     const auto table = tables_.find(work.stream->name);
-    if (table == tables_.end()) {
-        return Offset(std::numeric_limits<std::int64_t>::max());
-    }
-    const auto position = table->second.positions.find(log);
-    return position == table->second.positions.end() ? Offset(0) : position->second;
+    return table == tables_.end() ? Offset(std::numeric_limits<std::int64_t>::max())
+                                  : table->second.position(log);
 }
 
 std::vector<Chunk> Compactor::plan_compact(LogId log, const LogWork& work) const {
@@ -93,10 +90,7 @@ Result<table::CompactedPair> Compactor::write_pair(
 
 rt::Task<Status> Compactor::compact_log(LogId log, LogWork& work) {
     if (work.state.state.intent.has_value()) {
-        LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, work.state));
-        work.state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-        release(log, work);
-        co_return Status();
+        co_return co_await resync(log);
     }
     const std::vector<Chunk> chunks = plan_compact(log, work);
     const OffsetRange range{work.state.state.cursor, chunks.back().range.end};

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "codec/batch_builder.h"
 #include "compact/local_file.h"
+#include "index/key.h"
 #include "log/testing/cluster.h"
 
 namespace lakestream::compact {
@@ -177,7 +178,7 @@ class CompactorTest : public testing::Test {
             node_.client,
             {.key = state_key(log_a),
              .value = encode_state({.cursor = cursor, .intent = {}}),
-             .partition_key = std::to_string(log_a.v)}
+             .partition_key = index::partition_key(log_a)}
         );
         co_return put.ok() ? Status() : Status(put.error());
     }

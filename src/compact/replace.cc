@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::size_t deletes_per_batch = 5000;
 
-std::string partition_key(LogId log) {
-    return std::to_string(log.v);
-}
-
 /// Repeated {last offset in the file, inclusive; path length; path}, big-endian, as base64.
 std::string file_index(const Intent& intent) {
     codec::Writer out;
@@ -41,7 +37,7 @@ rt::Task<Result<std::vector<meta::Record>>> records_in(
         store,
         {.begin = index::bound_after(log, range.begin),
          .end = index::bound_after(log, range.end),
-         .partition_key = partition_key(log)},
+         .partition_key = index::partition_key(log)},
         records_max
     );
 }
@@ -62,7 +58,7 @@ rt::Task<Status> put_compacted(
         {.key = last.key,
          .value = compacted_value(intent),
          .expect = meta::Expect::at(last.version.id),
-         .partition_key = partition_key(log)}
+         .partition_key = index::partition_key(log)}
     );
     co_return put.ok() ? Status() : Status(std::move(put.error()));
 }
@@ -71,7 +67,7 @@ rt::Task<Status> put_compacted(
 rt::Task<Status> delete_replaced(
     meta::MetadataStore& store, LogId log, std::vector<meta::Record> replaced
 ) {
-    const meta::ShardId shard = store.shard_of(partition_key(log));
+    const meta::ShardId shard = store.shard_of(index::partition_key(log));
     for (std::size_t at = 0; at < replaced.size(); at += deletes_per_batch) {
         meta::ShardBatch batch;
         for (std::size_t i = at; i < std::min(replaced.size(), at + deletes_per_batch); ++i) {
@@ -97,7 +93,7 @@ rt::Task<Status> move_cursor(meta::MetadataStore& store, LogId log, const Stored
         {.key = state_key(log),
          .value = encode_state({.cursor = end, .intent = {}}),
          .expect = meta::Expect::at(*from.version),
-         .partition_key = partition_key(log)}
+         .partition_key = index::partition_key(log)}
     ));
     const auto marked = co_await meta::put(
         store,
@@ -125,7 +121,8 @@ Bytes compacted_value(const Intent& intent) {
 }
 
 rt::Task<Result<StoredState>> load_state(meta::MetadataStore& store, LogId log) {
-    auto record = co_await store.get({.key = state_key(log), .partition_key = partition_key(log)});
+    auto record =
+        co_await store.get({.key = state_key(log), .partition_key = index::partition_key(log)});
     if (record.is(ErrorCode::not_found)) {
         co_return StoredState{};
     }
@@ -146,7 +143,7 @@ rt::Task<Result<StoredState>> begin_replace(
          .value = encode_state(next.state),
          .expect =
              from.version.has_value() ? meta::Expect::at(*from.version) : meta::Expect::absent(),
-         .partition_key = partition_key(log)}
+         .partition_key = index::partition_key(log)}
     );
     if (put.is(ErrorCode::outcome_unknown)) {
         // The intent names our files: reading back tells.

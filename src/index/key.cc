@@ -50,6 +50,10 @@ Result<IndexKey> parse_key(LogId log, std::string_view key) {
     return parsed;
 }
 
+std::string partition_key(LogId log) {
+    return std::to_string(log.v);
+}
+
 std::string sequence_prefix(LogId log) {
     return fmt::format("{:020}", log.v);
 }

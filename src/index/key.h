@@ -30,6 +30,8 @@ Result<IndexKey> parse_key(std::string_view key);
 /// The same, and it must be of this log: a look-up next to a log's end can meet its neighbour.
 Result<IndexKey> parse_key(LogId log, std::string_view key);
 
+/// Of everything that lives with a log: one shard has it all.
+std::string partition_key(LogId log);
 /// What a sequence put of the log's next index record is given as its key.
 std::string sequence_prefix(LogId log);
 /// Sorts before the log's first index record.

@@ -33,10 +33,14 @@ rt::Task<Result<std::optional<RecordTime>>> in_turn(rt::Semaphore& turns, Look l
     co_return std::move(found);
 }
 
-rt::Task<Result<std::optional<RecordTime>>> latest_in(
-    log::Engine& engine, rt::Semaphore& turns, LogId log, OffsetRange range
+/// `best` becomes the latest of it and the records of `range`, the first among equals.
+rt::Task<Status> look_for_later(
+    log::Engine& engine,
+    rt::Semaphore& turns,
+    LogId log,
+    OffsetRange range,
+    std::optional<RecordTime>& best
 ) {
-    std::optional<RecordTime> best;
     for (Offset from = range.begin; from < range.end;) {
         const auto entries = LKS_CO_TRY(co_await read_piece(engine, log, from));
         if (entries.empty() || entries.back().range.end <= from) {
@@ -51,7 +55,7 @@ rt::Task<Result<std::optional<RecordTime>>> latest_in(
         }
         from = entries.back().range.end;
     }
-    co_return best;
+    co_return Status();
 }
 
 }  // namespace
@@ -95,12 +99,8 @@ rt::Task<Result<std::optional<RecordTime>>> find_latest_record(
     const auto hints = LKS_CO_TRY(co_await engine.find_max_timestamp(log));
     std::optional<RecordTime> best;
     for (const log::TimestampHint& hint : hints) {
-        const auto found = LKS_CO_TRY(co_await latest_in(
-            engine, turns, log, {std::max(hint.range.begin, start), hint.range.end}
-        ));
-        if (found.has_value() && (!best.has_value() || found->timestamp > best->timestamp)) {
-            best = found;
-        }
+        const OffsetRange range{std::max(hint.range.begin, start), hint.range.end};
+        LKS_CO_TRY(co_await look_for_later(engine, turns, log, range, best));
     }
     co_return best;
 }

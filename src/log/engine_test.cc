@@ -234,7 +234,7 @@ TEST(Engine, a_fenced_log_takes_nothing) {
 
 /// What another node's catalog does to a log when its stream is dropped.
 void delete_log(TestCluster& cluster, LogId log) {
-    const std::string partition = std::to_string(log.v);
+    const std::string partition = index::partition_key(log);
     meta::ShardBatch batch;
     batch.puts.push_back(
         {.key = index::fence_key(log), .value = Bytes::copy("1"), .partition_key = partition}
@@ -318,7 +318,7 @@ class OneEntry final : public CompactedSource {
 
 /// Put a compacted record in the place of the only raw one.
 void replace_record(TestCluster& cluster) {
-    const std::string partition = std::to_string(log_a.v);
+    const std::string partition = index::partition_key(log_a);
     meta::MemoryStore store(cluster.metadata, cluster.outside);
     const auto records = cluster.run(
         cluster.outside,

@@ -21,10 +21,6 @@ namespace {
 constexpr auto writer_rest_max = publish_window / 4;
 constexpr auto entry_age_max = publish_window / 2;
 
-std::string partition_key(LogId log) {
-    return std::to_string(log.v);
-}
-
 }  // namespace
 
 Flusher::Flusher(const EngineSettings& settings, Seams seams)
@@ -280,7 +276,7 @@ rt::Task<std::vector<PutAnswer>> Flusher::write(std::vector<SectionPtr> sections
     std::vector<std::pair<meta::ShardId, std::size_t>> places;
     places.reserve(sections.size());
     for (const SectionPtr& section : sections) {
-        const std::string key = partition_key(section->log);
+        const std::string key = index::partition_key(section->log);
         const meta::ShardId shard = seams_.metadata.shard_of(key);
         meta::ShardBatch& batch = batches[shard];
         places.emplace_back(shard, batch.puts.size());

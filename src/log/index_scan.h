@@ -14,11 +14,6 @@
 
 namespace lakestream::log {
 
-/// Of everything that lives with a log.
-inline std::string partition_key(LogId log) {
-    return std::to_string(log.v);
-}
-
 /// None when there is no such record.
 inline rt::Task<Result<std::optional<meta::Record>>> find_record(
     meta::MetadataStore& store, std::string key, std::optional<std::string> partition
@@ -39,7 +34,7 @@ class IndexScan {
         : scan_(store.scan({
               .begin = index::bound_after(log, after),
               .end = end.has_value() ? index::bound_after(log, *end) : index::bound_last(log),
-              .partition_key = partition_key(log),
+              .partition_key = index::partition_key(log),
           })) {}
 
     /// The next page; empty at the end.

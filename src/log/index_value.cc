@@ -68,4 +68,17 @@ Result<FoldRecord> to_fold_record(
     return folded;
 }
 
+Result<WalkRecord> to_walk_record(LogId log, const meta::Record& record) {
+    auto value = LKS_TRY(index::IndexRecord::decode(record.value));
+    const index::IndexKey key = LKS_TRY(index::parse_key(log, record.key));
+    const OffsetRange range{key.end - value.message_count, key.end};
+    return WalkRecord{
+        .range = range,
+        .cumulative = key.cumulative,
+        .created = record.version.created,
+        .value = std::move(value),
+        .voids = {},
+    };
+}
+
 }  // namespace lakestream::log

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "index/key.h"
 #include "log/index_scan.h"
+#include "log/index_value.h"
 #include "log/shard.h"
 
 namespace lakestream::log {
@@ -115,9 +116,9 @@ bool Shard::may_begin(const Reading& reading) const {
 }
 
 Status Shard::begin_step(Log& log, const meta::Record& record, Reading& reading) {
-    auto value = LKS_TRY(index::IndexRecord::decode(record.value));
-    const auto key = LKS_TRY(index::parse_key(log.id, record.key));
-    const OffsetRange range{key.end - value.message_count, key.end};
+    WalkRecord one = LKS_TRY(to_walk_record(log.id, record));
+    const OffsetRange range = one.range;
+    index::IndexRecord& value = one.value;
     if (range.begin >= reading.end) {
         reading.last = true;
         return {};
@@ -132,7 +133,7 @@ Status Shard::begin_step(Log& log, const meta::Record& record, Reading& reading)
         reading.begun +=
             static_cast<std::uint64_t>(std::max<std::int64_t>(value.entry_size_bytes, 0));
     }
-    reading.ahead.push_back({range, record.version.created, std::move(value), std::move(section)});
+    reading.ahead.push_back({range, one.created, std::move(value), std::move(section)});
     return {};
 }
 
@@ -221,7 +222,7 @@ rt::Task<Result<SectionDataPtr>> Shard::read_section(
             co_return section;
         }
         // Compaction may have replaced the record and cleaning removed the object: look again.
-        const auto now = co_await find_record(seams_.metadata, key, partition_key(id));
+        const auto now = co_await find_record(seams_.metadata, key, index::partition_key(id));
         if (now.ok() && !(now->has_value() && stays(**now, record))) {
             co_return conflict("log {}: index record {} was replaced while reading", id, key);
         }

@@ -32,7 +32,7 @@ rt::Task<Status> Shard::ensure_loaded(Log& log) {
 }
 
 rt::Task<Status> Shard::load(Log& log) {
-    const std::string key = partition_key(log.id);
+    const std::string key = index::partition_key(log.id);
     const auto fence =
         LKS_CO_TRY(co_await find_record(seams_.metadata, index::fence_key(log.id), key));
     log.fenced = log.fenced || fence.has_value();
@@ -88,8 +88,9 @@ rt::Task<Status> Shard::scan_joined(Log& log, std::optional<Offset> end) {
 
 rt::Task<Result<bool>> Shard::rejoin(Log& log) {
     // What does not join was compacted by another node: only up to the snapshot it had stored.
-    const auto stored =
-        LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), partition_key(log.id)));
+    const auto stored = LKS_CO_TRY(
+        co_await find_record(seams_.metadata, fold_key(log.id), index::partition_key(log.id))
+    );
     FoldState theirs = stored.has_value() ? LKS_CO_TRY(decode_fold(stored->value)) : FoldState();
     if (theirs.end <= log.fold.end) {
         co_return corrupt(
@@ -202,8 +203,9 @@ rt::Task<void> Shard::catch_up(Log& log) {
 }
 
 rt::Task<Error> Shard::find_cause(Log& log, Error error) {
-    const auto fence =
-        co_await find_record(seams_.metadata, index::fence_key(log.id), partition_key(log.id));
+    const auto fence = co_await find_record(
+        seams_.metadata, index::fence_key(log.id), index::partition_key(log.id)
+    );
     if (fence.ok() && fence->has_value()) {
         log.fenced = true;
         grew(log);
@@ -286,16 +288,8 @@ rt::Task<Result<std::vector<WalkRecord>>> Shard::walk(LogId id, Offset from, std
             break;
         }
         for (const meta::Record& record : records) {
-            auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
-            const auto key = LKS_CO_TRY(index::parse_key(id, record.key));
-            const OffsetRange range{key.end - value.message_count, key.end};
-            walked.push_back({
-                .range = range,
-                .cumulative = key.cumulative,
-                .created = record.version.created,
-                .value = std::move(value),
-                .voids = target.fold.voids_in(range),
-            });
+            WalkRecord& one = walked.emplace_back(LKS_CO_TRY(to_walk_record(id, record)));
+            one.voids = target.fold.voids_in(one.range);
         }
     }
     if (walked.size() > limit) {
@@ -322,17 +316,15 @@ rt::Task<Status> Shard::visit_timestamps(Log& log, Offset from, VisitTimestamp v
             co_return Status();
         }
         for (const meta::Record& record : records) {
-            const auto value = LKS_CO_TRY(index::IndexRecord::decode(record.value));
-            const auto key = LKS_CO_TRY(index::parse_key(log.id, record.key));
-            const OffsetRange range{key.end - value.message_count, key.end};
-            if (range.begin >= end) {
+            const WalkRecord one = LKS_CO_TRY(to_walk_record(log.id, record));
+            if (one.range.begin >= end) {
                 co_return Status();
             }
             std::optional<std::int64_t> newest;
-            if (value.extension.has_value()) {
-                newest = value.extension->max_timestamp;
+            if (one.value.extension.has_value()) {
+                newest = one.value.extension->max_timestamp;
             }
-            if (!visit(range, newest)) {
+            if (!visit(one.range, newest)) {
                 co_return Status();
             }
         }
@@ -388,7 +380,7 @@ rt::Task<void> Shard::save_in_background(Log& log) {
 
 rt::Task<Status> Shard::save(Log& log) {
     const Offset end = log.fold.end;
-    const std::string key = partition_key(log.id);
+    const std::string key = index::partition_key(log.id);
     Bytes value = encode_fold(log.fold);
     log.folded_since_saved = 0;
     const auto stored = LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), key));
