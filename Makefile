@@ -5,9 +5,10 @@ STAGE := @tools/stage.sh
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 5
+SUITE ?= all
 export FUZZ_SECONDS
 
-.PHONY: help run demo build install test test-full soak tsan fuzz format tidy bootstrap dev fuzzers clean
+.PHONY: help run demo build install package test test-full test-kafka soak tsan fuzz format tidy bootstrap dev fuzzers clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +22,9 @@ build: bootstrap ## Build build/release/lakestream and the library
 
 install: build ## Install binary, library and headers below PREFIX (/usr/local)
 	$(STAGE) "install" cmake --install build/release --prefix $(PREFIX)
+
+package: build ## Build a tarball that runs where it is unpacked, without a compiler
+	$(STAGE) "package" tools/package.py build/release build/package
 
 run: build ## Build, then start a broker with its data in ./lakestream-data
 	@exec build/release/lakestream dev
@@ -45,10 +49,15 @@ tsan: bootstrap ## Run the unit tests under ThreadSanitizer
 	$(STAGE) "build tsan" cmake --build --preset tsan -j$(JOBS)
 	$(STAGE) "test tsan" ctest --preset tsan -j$(JOBS)
 
-test-full: test tsan ## test, ThreadSanitizer, 100 kills, clang-tidy on every file, a minute per fuzzer
+test-full: test tsan ## test, ThreadSanitizer, 100 kills, an hour of fresh worlds and their coverage, all of clang-tidy, longer fuzzing
 	$(STAGE) "kill loop" env LKS_KILL_ROUNDS=100 ctest --preset dev -R 'interop.(setup|kill_loop)$$'
+	$(STAGE) "fresh worlds" build/dev/sim/lakestream_sim --seconds 3600
+	$(STAGE) "coverage of the worlds" tools/sim_coverage.py
 	$(STAGE) "clang-tidy" tools/clang_tidy_changed.py --all --seconds 7200
 	$(STAGE) "fuzz" tools/fuzz_smoke.py --seconds 60 --fresh-seed
+
+test-kafka: build ## Run SUITE=franz|librdkafka|kafka-python|java|tools|streams|all of other projects against our broker
+	$(STAGE) "suite $(SUITE)" tests/kafka-suites/run.py $(SUITE)
 
 soak: fuzzers ## Fuzz every decoder for an hour with fresh seeds
 	$(STAGE) "soak" tools/fuzz_smoke.py --seconds 3600 --fresh-seed

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Auditor final : public Client {
     void judge_same(const Auditor& before) const;
     /// What the tables of the topics that stay must hold.
     TableRows expected_rows() const;
+    /// Where the partitions start that were trimmed.
+    const std::map<Partition, Offset>& starts() const { return starts_; }
 
   private:
     using Listing = std::vector<Seen>;  // no voids
@@ -36,13 +39,25 @@ class Auditor final : public Client {
     void judge_lanes(const Partition& partition, const Listing& listing) const;
     void judge_queries(const Partition& partition, const Listing& listing) const;
 
+    Offset start_of(const Partition& partition) const {
+        const auto found = starts_.find(partition);
+        return found == starts_.end() ? Offset(0) : found->second;
+    }
+
     std::map<Partition, Listing> read_;
+    std::map<Partition, Offset> starts_;
     std::string doing_;
 };
 
 /// The index itself: every record's object is there, and every fold snapshot is what folding the
 /// records before it gives (INV-ACK-DURABLE, INV-PREFIX).
 void audit_index(World& world);
+
+/// The latest date in the name of a WAL object.
+std::optional<WallTime> newest_object(const World& world);
+
+/// No object is left that nobody refers to.
+void audit_garbage(World& world);
 
 /// Nodes at rest hold no memory of requests (INV-BOUNDED).
 void audit_memory(World& world);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "sim/trimmer.h"
 
 namespace lakestream::sim {
 
@@ -80,7 +81,10 @@ std::string Consumer::status() const {
 
 rt::Task<void> Consumer::run() {
     while (!hung_up()) {
-        const Status fetched = co_await fetch_once();
+        Status fetched = co_await find_starts();
+        if (fetched.ok()) {
+            fetched = co_await fetch_once();
+        }
         if (!fetched.ok()) {
             last_error_ = fetched.error().to_string();
             session_.reset();
@@ -146,9 +150,12 @@ kafka_api::FetchRequest Consumer::make_request() {
 
 rt::Task<Status> Consumer::fetch_once() {
     Connection* connection = LKS_CO_TRY(co_await choose_node());
-    std::map<Partition, Offset> floors;
+    std::map<Partition, Floor> floors;
     for (const auto& [partition, position] : positions_) {
-        floors[partition] = ledger_.floor(connection->life(), partition);
+        floors[partition] = {
+            ledger_.floor(connection->life(), partition),
+            ledger_.start_floor(connection->life(), partition)
+        };
     }
     const auto response = LKS_CO_TRY(co_await connection->call<kafka_api::FetchResponse>(
         make_request(), session_->version, executor_.now() + 15s
@@ -175,7 +182,7 @@ rt::Task<Status> Consumer::fetch_once() {
 }
 
 void Consumer::take(
-    const kafka_api::FetchResponse& response, const std::map<Partition, Offset>& floors
+    const kafka_api::FetchResponse& response, const std::map<Partition, Floor>& floors
 ) {
     for (const auto& topic : response.responses) {
         std::string name = topic.topic;
@@ -202,10 +209,16 @@ void Consumer::take(
 }
 
 void Consumer::take_partition(
-    const Partition& partition, const Fetched& fetched, Offset floor, std::uint64_t life
+    const Partition& partition, const Fetched& fetched, Floor floor, std::uint64_t life
 ) {
     if (fetched.code != ErrorCode::none) {
         last_error_ = std::string(to_string(fetched.code));
+        if (fetched.code == ErrorCode::offset_out_of_range &&
+            positions_[partition] < ledger_.trim_asked(partition)) {
+            below_start_.insert(partition);
+            session_->told.erase(partition);
+            return;
+        }
         // A node that has not heard of the newest records yet asks the metadata store, so none may
         // ever say that a place where a client has been does not exist.
         if (!passes(fetched.code)) {
@@ -222,8 +235,33 @@ void Consumer::take_partition(
         session_->told.erase(partition);  // asked for again, whatever the session thinks
         return;
     }
-    ledger_.check_watermark(life, partition, floor, fetched.watermark);
+    if (positions_[partition] < floor.start) {
+        world_.violated(
+            "INV-START",
+            fmt::format(
+                "{}: life {} shows offset {} and said it starts at {}",
+                partition.to_string(),
+                life,
+                positions_[partition],
+                floor.start
+            )
+        );
+    }
+    ledger_.check_watermark(life, partition, floor.watermark, fetched.watermark);
     positions_[partition] = ledger_.see(partition, positions_[partition], fetched.records);
+}
+
+rt::Task<Status> Consumer::find_starts() {
+    while (!below_start_.empty()) {
+        const Partition partition = *below_start_.begin();
+        Connection& connection = *LKS_CO_TRY(co_await connections_.any());
+        const Offset start =
+            LKS_CO_TRY(co_await load_start(connection, executor_, ledger_, partition));
+        positions_[partition] = std::max(positions_[partition], start);
+        below_start_.erase(partition);
+        session_.reset();
+    }
+    co_return Status();
 }
 
 rt::Task<void> TimeSeeker::run() {
@@ -251,6 +289,7 @@ rt::Task<Status> TimeSeeker::ask() {
          .partitions = {{.partition_index = partition.number, .timestamp = wanted}}}
     );
     const Offset floor = ledger_.floor(connection.life(), partition);
+    const Offset start_floor = ledger_.start_floor(connection.life(), partition);
     const auto version =
         draw_version<kafka_api::ListOffsetsRequest>(rng(), wanted == newest ? 7 : 1);
     const auto response = LKS_CO_TRY(co_await connection.call<kafka_api::ListOffsetsResponse>(
@@ -258,7 +297,9 @@ rt::Task<Status> TimeSeeker::ask() {
     ));
     const auto& answer = response.topics.at(0).partitions.at(0);
     if (answer.error_code != ErrorCode::none) {
-        if (!passes(answer.error_code)) {
+        const bool trimmed = answer.error_code == ErrorCode::offset_out_of_range &&
+                             ledger_.trim_asked(partition) > Offset(0);
+        if (!passes(answer.error_code) && !trimmed) {
             world_.violated(
                 "INV-NO-LOSS",
                 fmt::format(
@@ -271,10 +312,8 @@ rt::Task<Status> TimeSeeker::ask() {
     const Offset offset(answer.offset);
     if (wanted == latest) {
         ledger_.check_watermark(connection.life(), partition, floor, offset);
-    } else if (wanted == earliest && offset != Offset(0)) {
-        world_.violated(
-            "INV-NO-LOSS", fmt::format("{} starts at {}", partition.to_string(), offset)
-        );
+    } else if (wanted == earliest) {
+        ledger_.check_start(connection.life(), partition, start_floor, offset);
     } else if (wanted >= 0 && offset >= Offset(0)) {
         ledger_.queries.push_back({partition, wanted, answer.timestamp, offset});
     }

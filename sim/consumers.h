@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,16 +51,25 @@ class Consumer final : public Client {
     rt::Task<Status> fetch_once();
     rt::Task<Result<Connection*>> choose_node();
     kafka_api::FetchRequest make_request();
-    void take(const kafka_api::FetchResponse& response, const std::map<Partition, Offset>& floors);
+    /// What a process had promised before it was asked.
+    struct Floor {
+        Offset watermark;
+        Offset start;
+    };
+
+    void take(const kafka_api::FetchResponse& response, const std::map<Partition, Floor>& floors);
     void take_partition(
-        const Partition& partition, const Fetched& fetched, Offset floor, std::uint64_t life
+        const Partition& partition, const Fetched& fetched, Floor floor, std::uint64_t life
     );
+    /// Go on where a partition starts now that was trimmed.
+    rt::Task<Status> find_starts();
     void jump();
 
     const Kind kind_;
     std::map<Partition, Offset> positions_;
     Host* favourite_ = nullptr;
     std::optional<Session> session_;
+    std::set<Partition> below_start_;
     std::string last_error_;
 };
 

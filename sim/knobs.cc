@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "log/fold.h"
+
 namespace lakestream::sim {
 
 namespace {
@@ -83,6 +85,7 @@ log::EngineSettings draw_log(Rng& rng) {
     log.append_bytes_max = pick<std::uint64_t>(rng, {256 << 10, 1 << 20, 64 << 20});
     log.tail_cache_bytes_max = pick<std::uint64_t>(rng, {0, 1 << 10, 64 << 10, 64 << 20});
     log.section_cache_bytes_max = pick<std::uint64_t>(rng, {0, 4 << 10, 64 << 20});
+    log.section_read_bytes_max = pick<std::uint64_t>(rng, {0, 4 << 10, 64 << 20});
     log.header_cache_objects_max = pick<std::size_t>(rng, {1, 4, 1024});
     log.snapshot_records = pick<std::size_t>(rng, {1, 7, 50, 1000});
     log.store_failure_patience = pick<Duration>(rng, {10ms, 2s});
@@ -117,11 +120,23 @@ compact::CompactorSettings draw_compact(Rng& rng) {
     compact.compact_bytes = pick<std::uint64_t>(rng, {1000, 20'000, 1 << 20});
     compact.compact_bytes_max = pick<std::uint64_t>(rng, {3000, 100'000, 1 << 20});
     compact.compact_age = pick<Duration>(rng, {500ms, 5s, 60s});
+    compact.merge_objects = pick<std::uint64_t>(rng, {0, 2, 4, 8});
     compact.spill_segment_bytes = pick<std::uint64_t>(rng, {500, 1 << 20});
     compact.spill_bytes_max =
         compact.spill_segment_bytes + pick<std::uint64_t>(rng, {30'000, 1 << 20});
     compact.tables_default = true;
     return compact;
+}
+
+clean::CleanSettings draw_clean(Rng& rng) {
+    clean::CleanSettings clean;
+    clean.interval = pick<Duration>(rng, {300ms, 3s, 30s});
+    clean.readers_grace = pick<Duration>(rng, {0ms, 1s, 20s});
+    // By the metadata store's clock, which is never set back here: then A is enough.
+    clean.unreferenced_age = log::publish_window + pick<Duration>(rng, {1s, 10min});
+    clean.objects_per_pass = pick<std::size_t>(rng, {3, 50, 20'000});
+    clean.retention_interval = pick<Duration>(rng, {1s, 30s});
+    return clean;
 }
 
 WorkloadKnobs draw_workload(Rng& rng) {
@@ -216,6 +231,20 @@ void topics_come_and_go(Knobs& knobs, Rng& rng) {
     knobs.workload.producers = 1;
 }
 
+/// Every node takes itself for the coordinator of every group.
+void groups(Knobs& knobs, Rng& rng) {
+    knobs.workload.topics = 1;
+    knobs.workload.partitions = rng.between(1, 4);
+    knobs.workload.producers = 1;
+    knobs.workload.consumers = 0;
+    knobs.workload.groups = rng.between(1, 3);
+    knobs.workload.members = rng.between(1, 4);
+    knobs.workload.think_max = pick<Duration>(rng, {50ms, 500ms});
+    knobs.kafka.groups.initial_rebalance_delay = pick<Duration>(rng, {0ms, 1s});
+    knobs.metadata = draw_metadata(rng, 10);
+    knobs.chaos = pick<Duration>(rng, {60s, 180s});
+}
+
 /// Several compactors on every log, committers on every table, and crashes between their steps.
 void compacted_logs(Knobs& knobs, Rng& rng) {
     knobs.nodes = rng.between(1, 3);
@@ -233,6 +262,28 @@ void compacted_logs(Knobs& knobs, Rng& rng) {
     knobs.compaction = true;
 }
 
+/// Compacted logs are trimmed and cleaned; half of the worlds are long enough for WAL objects to
+/// go while clients write and read.
+void cleaned_logs(Knobs& knobs, Rng& rng) {
+    compacted_logs(knobs, rng);
+    knobs.cleaning = true;
+    knobs.clean = draw_clean(rng);
+    knobs.workload.trimmers = rng.between(1, 2);
+    knobs.workload.churners = rng.chance(1, 3) ? 1 : 0;
+    if (rng.chance(1, 2)) {
+        knobs.compact.tick = pick<Duration>(rng, {3s, 20s});
+        knobs.compact.table_interval = 1min;
+        knobs.compact.compact_age = pick<Duration>(rng, {10s, 5min});
+        knobs.clean.interval = pick<Duration>(rng, {10s, 3min});
+        knobs.workload.think_max = pick<Duration>(rng, {1min, 4min});
+        knobs.nemeses.pause_every = rng.chance(1, 2) ? Duration(10min) : Duration(0);
+        knobs.nemeses.pause_max = pick<Duration>(rng, {1min, 50min});
+        knobs.nemeses.crash_steps = pick<std::uint64_t>(rng, {0, 10'000, 50'000});
+        knobs.metadata.late_max = pick<Duration>(rng, {5s, 20min, 45min});
+        knobs.chaos = 3h;
+    }
+}
+
 struct Scenario {
     ScenarioName name;
     void (*adjust)(Knobs&, Rng&);
@@ -247,7 +298,11 @@ constexpr Scenario scenarios[] = {
     {{"nodes", "three nodes append to the same logs"}, many_nodes},
     {{"window", "nodes sleep through the publish window, clocks are hours apart"}, long_windows},
     {{"topics", "topics are created, deleted and created again"}, topics_come_and_go},
+    {{"groups", "members of consumer groups go from node to node, and sleep, and are replaced"},
+     groups},
     {{"tables", "several compactors and committers, killed between their steps"}, compacted_logs},
+    {{"cleaning", "trimmed and cleaned while it is read, written, compacted and killed"},
+     cleaned_logs},
     {{"swarm_tables", "swarm with compactors; only when asked for, while seeds are open", true},
      [](Knobs& knobs, Rng&) { knobs.compaction = true; }},
 };
@@ -343,23 +398,47 @@ std::string faults_of(const meta::testing::MetadataFaults& faults) {
     return text + fmt::format(" late_max={}ms", faults.late_max / 1ms);
 }
 
+/// The lines of the compactor and the cleaner.
+std::string background_of(const Knobs& knobs) {
+    const compact::CompactorSettings& compact = knobs.compact;
+    return fmt::format(
+        "compaction={} tick={}ms interval={}ms file={} bytes={}-{} age={}ms merge={} spill={} "
+        "segment={}\n"
+        "cleaning={} interval={}ms grace={}ms age={}s per_pass={} trimmers={}\n",
+        knobs.compaction,
+        compact.tick / 1ms,
+        compact.table_interval / 1ms,
+        compact.table_file_bytes_max,
+        compact.compact_bytes,
+        compact.compact_bytes_max,
+        compact.compact_age / 1ms,
+        compact.merge_objects,
+        compact.spill_bytes_max,
+        compact.spill_segment_bytes,
+        knobs.cleaning,
+        knobs.clean.interval / 1ms,
+        knobs.clean.readers_grace / 1ms,
+        knobs.clean.unreferenced_age / 1s,
+        knobs.clean.objects_per_pass,
+        knobs.workload.trimmers
+    );
+}
+
 }  // namespace
 
 std::string describe(const Knobs& knobs) {
     const log::EngineSettings& log = knobs.log;
     const kafka::ServerOptions& kafka = knobs.kafka;
     const WorkloadKnobs& work = knobs.workload;
-    const compact::CompactorSettings& compact = knobs.compact;
     return fmt::format(
         "nodes={} shards={} metadata_shards={} chaos={}s\n"
         "log: object={} uploads={} waiting={} puts={} publish={} linger={}ms append={} tail={} "
-        "sections={} headers={} snapshot={}\n"
+        "sections={} reads={} headers={} snapshot={}\n"
         "kafka: requests={} bytes={} shard_requests={} shard_responses={} floor={} sessions={} "
         "fetch_max={}\n"
         "work: topics={} partitions={} producers={} plain={} consumers={} rereaders={} seekers={} "
-        "churners={} in_flight={} records={} value={} think={}ms\n"
-        "compaction={} tick={}ms interval={}ms file={} bytes={}-{} age={}ms spill={} segment={}\n"
-        "objects:{}\nmetadata:{}",
+        "churners={} groups={}x{} in_flight={} records={} value={} think={}ms\n"
+        "{}objects:{}\nmetadata:{}",
         knobs.nodes,
         knobs.shards,
         knobs.metadata_shards,
@@ -373,6 +452,7 @@ std::string describe(const Knobs& knobs) {
         log.append_bytes_max,
         log.tail_cache_bytes_max,
         log.section_cache_bytes_max,
+        log.section_read_bytes_max,
         log.header_cache_objects_max,
         log.snapshot_records,
         kafka.connection.requests_in_flight_max,
@@ -390,19 +470,13 @@ std::string describe(const Knobs& knobs) {
         work.rereaders,
         work.time_seekers,
         work.churners,
+        work.groups,
+        work.members,
         work.in_flight,
         work.records_max,
         work.value_bytes_max,
         work.think_max / 1ms,
-        knobs.compaction,
-        compact.tick / 1ms,
-        compact.table_interval / 1ms,
-        compact.table_file_bytes_max,
-        compact.compact_bytes,
-        compact.compact_bytes_max,
-        compact.compact_age / 1ms,
-        compact.spill_bytes_max,
-        compact.spill_segment_bytes,
+        background_of(knobs),
         faults_of(knobs.objects),
         faults_of(knobs.metadata)
     );

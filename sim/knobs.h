@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "clean/settings.h"
 #include "compact/compactor.h"
 #include "kafka/options.h"
 #include "log/settings.h"
@@ -29,7 +30,10 @@ struct WorkloadKnobs {
     std::size_t consumers = 1;     // from offset 0 to the end
     std::size_t rereaders = 0;     // from random offsets
     std::size_t time_seekers = 0;  // ListOffsets
+    std::size_t trimmers = 0;      // DeleteRecords
     std::size_t churners = 0;      // create, write, read, delete, again
+    std::size_t groups = 0;
+    std::size_t members = 0;  // of each group
     std::size_t lane_batches = 60;
     std::size_t in_flight = 5;
     std::size_t records_max = 5;  // of a batch
@@ -50,7 +54,7 @@ struct NemesisKnobs {
     Duration reset_every{0};  // of all connections of a node
     Duration storm_every{0};  // of faults of a node's stores
     Duration storm_max = 10s;
-    Duration full_every{0};  // a node's disk
+    Duration full_every{0};  // a node's disks: objects, metadata, scratch
     Duration skew_every{0};  // a node's wall clock jumps
     Duration skew_max = 5s;
 };
@@ -67,6 +71,8 @@ struct Knobs {
     kafka::ServerOptions kafka;
     bool compaction = false;  // nodes have the compactor's role, topics have tables
     compact::CompactorSettings compact;
+    bool cleaning = false;  // with compaction only
+    clean::CleanSettings clean;
     objstore::FaultOptions objects;        // always on
     objstore::FaultOptions objects_storm;  // while a storm lasts
     meta::testing::MetadataFaults metadata;

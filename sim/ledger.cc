@@ -216,4 +216,24 @@ void Ledger::check_watermark(
     raise_floor(life, partition, watermark);
 }
 
+void Ledger::check_start(
+    std::uint64_t life, const Partition& partition, Offset floor, Offset start
+) {
+    if (start < floor || start > trim_asked(partition)) {
+        world_.violated(
+            "INV-START",
+            fmt::format(
+                "{}: life {} says the log starts at {}, said {} before, and {} was asked for",
+                partition.to_string(),
+                life,
+                start,
+                floor,
+                trim_asked(partition)
+            )
+        );
+    }
+    Offset& known = start_floors_[{life, partition}];
+    known = std::max(known, start);
+}
+
 }  // namespace lakestream::sim

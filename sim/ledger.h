@@ -2,6 +2,7 @@
 // Ledger: what clients sent, what was acknowledged, what was seen; and what must hold of it.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -86,6 +87,23 @@ class Ledger {
     void check_watermark(
         std::uint64_t life, const Partition& partition, Offset floor, Offset watermark
     );
+    /// Somebody asks that a partition starts at `to`: from now on it may.
+    void ask_trim(const Partition& partition, Offset to) {
+        trims_[partition] = std::max(trims_[partition], to);
+    }
+    /// The furthest that was asked for.
+    Offset trim_asked(const Partition& partition) const {
+        const auto found = trims_.find(partition);
+        return found == trims_.end() ? Offset(0) : found->second;
+    }
+    /// Where a process said a partition starts: never earlier again (INV-START), and never where
+    /// nobody asked. Take `floor` before asking.
+    Offset start_floor(std::uint64_t life, const Partition& partition) const {
+        const auto found = start_floors_.find({life, partition});
+        return found == start_floors_.end() ? Offset(0) : found->second;
+    }
+    void check_start(std::uint64_t life, const Partition& partition, Offset floor, Offset start);
+
     /// The end of the last acknowledged batch.
     Offset acknowledged_end(const Partition& partition) const;
 
@@ -103,6 +121,8 @@ class Ledger {
     std::map<Partition, std::map<Offset, Seen>> seen_;  // by begin
     std::map<std::pair<Partition, std::size_t>, Offset> places_;
     std::map<std::pair<std::uint64_t, Partition>, Offset> floors_;
+    std::map<Partition, Offset> trims_;
+    std::map<std::pair<std::uint64_t, Partition>, Offset> start_floors_;
     std::map<Partition, Offset> acknowledged_ends_;
     std::set<Partition> buried_;
     std::size_t acknowledged_ = 0;

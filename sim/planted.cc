@@ -11,6 +11,9 @@ namespace lakestream::sim {
 
 namespace {
 
+constexpr std::string_view groups_prefix = "/lks/group/";
+constexpr std::string_view offset_infix = "/c:";
+
 template <class Recent>
 void forget_durable(Recent& recent, MonoTime now, auto when) {
     while (!recent.empty() && when(recent.front()) + not_yet_durable < now) {
@@ -25,7 +28,10 @@ std::vector<PlantedName> planted_bugs() {
         {Planted::object_lost_at_crash, "object-lost-at-crash", "crash", 10},
         {Planted::index_lost_at_crash, "index-lost-at-crash", "crash", 10},
         {Planted::writer_renumbered, "writer-renumbered", "stores", 10},
+        {Planted::removes_more, "removes-more", "cleaning", 10},
         {Planted::position_lags, "position-lags", "tables", 10},
+        {Planted::zombies_commit, "zombies-commit", "groups", 10},
+        {Planted::commit_lost_at_crash, "commit-lost-at-crash", "groups", 20},
     };
 }
 
@@ -38,6 +44,16 @@ rt::Task<Status> LossyObjects::put(std::string name, Slices body, objstore::IfEx
         table_version_ = std::move(name);
     }
     co_return stored;
+}
+
+rt::Task<std::vector<Status>> LossyObjects::remove(std::vector<std::string> names) {
+    if (planted_ == Planted::removes_more && !names.empty()) {
+        const auto next = bucket_.list("", names.back(), 1);
+        if (next.ok() && !next->objects.empty()) {
+            static_cast<void>(bucket_.remove(next->objects.front().name));
+        }
+    }
+    co_return co_await inner_.remove(std::move(names));
 }
 
 void LossyObjects::crash() {
@@ -80,18 +96,44 @@ rt::Future<Result<meta::ShardBatchDone>> LossyMetadata::write(
     if (planted_ == Planted::writer_renumbered) {
         renumber(batch);
     }
-    if (planted_ != Planted::index_lost_at_crash) {
+    if (planted_ == Planted::zombies_commit) {
+        return write_unfenced(shard, std::move(batch));
+    }
+    if (planted_ != Planted::index_lost_at_crash && planted_ != Planted::commit_lost_at_crash) {
         return inner_.write(shard, std::move(batch));
     }
     auto done = service_.write(shard, std::move(batch));
     if (done.ok()) {
         Answered answered{.when = executor_.now(), .shard = shard, .keys = {}};
         for (const auto& put : done->puts) {
-            if (put.ok() && index::parse_key(put->key).ok()) {
+            if (put.ok() && is_forgotten(put->key)) {
                 answered.keys.push_back(put->key);
             }
         }
         recent_.push_back(std::move(answered));
+    }
+    return rt::Future<Result<meta::ShardBatchDone>>::ready(std::move(done));
+}
+
+bool LossyMetadata::is_forgotten(std::string_view key) const {
+    return planted_ == Planted::commit_lost_at_crash
+               ? key.starts_with(groups_prefix) && key.find(offset_infix) != key.npos
+               : index::parse_key(key).ok();
+}
+
+/// The delete that asks for the next epoch finds none, whatever there is.
+rt::Future<Result<meta::ShardBatchDone>> LossyMetadata::write_unfenced(
+    meta::ShardId shard, meta::ShardBatch batch
+) {
+    const bool probes = batch.deletes.size() == 1 &&
+                        batch.deletes[0].expect.version == meta::VersionId(-1) &&
+                        batch.deletes[0].key.starts_with(groups_prefix);
+    if (!probes) {
+        return inner_.write(shard, std::move(batch));
+    }
+    auto done = service_.write(shard, std::move(batch));
+    if (done.ok()) {
+        done->deletes[0] = not_found("no such epoch");
     }
     return rt::Future<Result<meta::ShardBatchDone>>::ready(std::move(done));
 }

@@ -22,7 +22,10 @@ enum class Planted : std::uint8_t {
     object_lost_at_crash,  // a put is answered before it is durable
     index_lost_at_crash,   // a metadata write is answered before it is durable
     writer_renumbered,     // a resent index record gets another writer number: V1 cannot see it
+    removes_more,          // a deletion takes the next object as well
     position_lags,         // a table's position is written behind its rows, and a crash is between
+    zombies_commit,        // a group's coordinator is not told that another has taken over
+    commit_lost_at_crash,  // a group's offset is acknowledged before it is durable
 };
 
 struct PlantedName {
@@ -47,6 +50,7 @@ class LossyObjects final : public objstore::ForwardingStore {
           planted_(planted) {}
 
     rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override;
+    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override;
 
     void crash();
 
@@ -83,6 +87,10 @@ class LossyMetadata final : public meta::testing::ForwardingStore {
         std::vector<std::string> keys;
     };
 
+    bool is_forgotten(std::string_view key) const;
+    rt::Future<Result<meta::ShardBatchDone>> write_unfenced(
+        meta::ShardId shard, meta::ShardBatch batch
+    );
     void renumber(meta::ShardBatch& batch);
 
     meta::MemoryMetadata& service_;

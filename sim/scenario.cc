@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -12,11 +13,13 @@
 #include "base/log.h"
 #include "sim/audit.h"
 #include "sim/consumers.h"
+#include "sim/groups.h"
 #include "sim/ledger.h"
 #include "sim/nemeses.h"
 #include "sim/producers.h"
 #include "sim/tables.h"
 #include "sim/topics.h"
+#include "sim/trimmer.h"
 
 namespace lakestream::sim {
 
@@ -85,12 +88,14 @@ class Run {
     void converge();
     void audit();
     void audit_tables(const Auditor& before);
+    void clean_up();
     void rest();
     void end();
 
     World world_;
     Ledger ledger_;
     Nemeses nemeses_;
+    std::map<std::string, GroupBook> groups_;
     std::vector<std::unique_ptr<Client>> clients_;
 };
 
@@ -144,8 +149,17 @@ void Run::rage() {
     for (std::size_t i = 0; i < work.time_seekers; ++i) {
         add<TimeSeeker>(fmt::format("seeker{}", i));
     }
+    for (std::size_t i = 0; i < work.trimmers; ++i) {
+        add<Trimmer>(fmt::format("trimmer{}", i));
+    }
     for (std::size_t i = 0; i < work.churners; ++i) {
         add<Churner>(fmt::format("churner{}", i));
+    }
+    for (std::size_t g = 0; g < work.groups; ++g) {
+        const std::string group = fmt::format("group{}", g);
+        for (std::size_t i = 0; i < work.members; ++i) {
+            add<GroupMember>(fmt::format("{}-{}", group, i), group, groups_[group]);
+        }
     }
     for (std::size_t i = 1; i < clients_.size(); ++i) {
         clients_[i]->start();
@@ -186,7 +200,7 @@ void Run::audit() {
 /// Table = stream = ledger; and the logs read through compacted objects are what they were.
 void Run::audit_tables(const Auditor& before) {
     log::info("sim", "audits_tables");
-    TableAuditor& tables = add<TableAuditor>("tables", before.expected_rows());
+    TableAuditor& tables = add<TableAuditor>("tables", before.expected_rows(), before.starts());
     tables.start();
     run_until([&] { return tables.done(); }, convergence, "tables stay behind", &tables);
     world_.loop.run_for(world_.knobs.compact.compact_age + 5min);
@@ -203,6 +217,24 @@ void Run::audit_tables(const Auditor& before) {
     }
 }
 
+/// What nobody refers to has gone, two rounds of passes after it was old enough.
+void Run::clean_up() {
+    log::info("sim", "cleans");
+    const clean::CleanSettings& clean = world_.knobs.clean;
+    // A clock that was ahead dates objects in the future.
+    const WallTime newest = newest_object(world_).value_or(WallTime());
+    const auto ahead = std::max<Duration>(newest - world_.clock.wall_now(), Duration(0));
+    const std::size_t passes = 2 * (world_.bucket.size() / clean.objects_per_pass + 1) + 4;
+    world_.loop.run_for(
+        ahead + clean.unreferenced_age + clean.readers_grace +
+        static_cast<std::int64_t>(passes) * clean.interval + 10min
+    );
+    if (!over()) {
+        audit_index(world_);
+        audit_garbage(world_);
+    }
+}
+
 /// INV-IDLE: without clients nothing is written.
 void Run::rest() {
     if (over()) {
@@ -215,6 +247,13 @@ void Run::rest() {
     world_.loop.run_for(1min);
     if (over()) {
         return;
+    }
+    if (world_.knobs.cleaning) {
+        clean_up();
+    }
+    if (!groups_.empty()) {
+        // Sweeps look after what members left behind that nobody heard of any more.
+        world_.loop.run_for(2 * world_.knobs.kafka.groups.offsets_check_interval + 5min);
     }
     audit_memory(world_);
     std::size_t writes = 0;

@@ -32,7 +32,14 @@ TableRow table_row(
 /// (INV-TABLE-EXACT).
 class TableAuditor final : public Client {
   public:
-    TableAuditor(World& world, Ledger& ledger, const std::string& name, TableRows expected);
+    /// Of a partition that was trimmed, rows before its start are there or not.
+    TableAuditor(
+        World& world,
+        Ledger& ledger,
+        const std::string& name,
+        TableRows expected,
+        std::map<Partition, Offset> starts
+    );
     void start() override { scope_.spawn(run()); }
     std::string status() const override { return doing_; }
 
@@ -41,7 +48,10 @@ class TableAuditor final : public Client {
     rt::Task<Status> check(std::string topic, std::vector<TableRow> expected);
     Result<std::vector<TableRow>> read_rows(const std::vector<std::string>& names) const;
 
+    bool is_trimmed(const std::string& topic, const TableRow& row) const;
+
     const TableRows expected_;
+    const std::map<Partition, Offset> starts_;
     objstore::MemoryStore store_;
     rt::SimOffloader offloader_;
     std::string doing_;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CreateTopics, Metadata, DeleteTopics until they are answered.
+// CreateTopics, Metadata, DeleteTopics until they are answered; changes in between.
 #include "sim/topics.h"
 
 #include <algorithm>
 
 #include "base/format.h"
 #include "base/log.h"
+#include "codec/kafka/gen/create_partitions.h"
 #include "codec/kafka/gen/create_topics.h"
 #include "codec/kafka/gen/delete_topics.h"
+#include "codec/kafka/gen/incremental_alter_configs.h"
 #include "codec/kafka/gen/metadata.h"
 #include "sim/consumers.h"
 
@@ -20,6 +22,7 @@ using kafka_api::ErrorCode;
 constexpr std::int16_t first_fetch_with_ids = 13;
 constexpr std::int16_t first_metadata_with_ids = 10;
 constexpr std::int16_t first_delete_with_ids = 6;
+constexpr std::int8_t topic_resource = 2;
 
 /// The code, or `network_exception` without an answer.
 rt::Task<ErrorCode> create_topic(
@@ -121,6 +124,7 @@ rt::Task<void> Churner::run() {
             for (std::uint64_t i = 0; i < count; ++i) {
                 co_await write(id);
             }
+            co_await change();
             co_await read(id);
         }
         co_await look_around(connections_);
@@ -173,6 +177,36 @@ rt::Task<void> Churner::write(kafka_api::Uuid id) {
         }
         co_await nap(500ms);
     }
+}
+
+rt::Task<void> Churner::change() {
+    const auto connection = co_await connections_.any();
+    if (!connection.ok()) {
+        co_return;
+    }
+    kafka_api::CreatePartitionsRequest grow;
+    grow.topics.push_back({.name = topic_, .count = static_cast<std::int32_t>(rng().between(1, 6))}
+    );
+    grow.timeout_ms = 5'000;
+    kafka_api::IncrementalAlterConfigsRequest alter;
+    auto& resource = alter.resources.emplace_back();
+    resource.resource_type = topic_resource;
+    resource.resource_name = topic_;
+    resource.configs.push_back(
+        {.name = "segment.ms", .config_operation = 0, .value = std::to_string(rng().between(1, 9))}
+    );
+    const auto grown =
+        co_await (*connection)
+            ->call<kafka_api::CreatePartitionsResponse>(
+                grow, draw_version<kafka_api::CreatePartitionsRequest>(rng()), executor_.now() + 8s
+            );
+    const auto altered = co_await (*connection)
+                             ->call<kafka_api::IncrementalAlterConfigsResponse>(
+                                 alter,
+                                 draw_version<kafka_api::IncrementalAlterConfigsRequest>(rng()),
+                                 executor_.now() + 8s
+                             );
+    doing_ = fmt::format("change: {} {}", grown.ok(), altered.ok());
 }
 
 rt::Task<void> Churner::read(kafka_api::Uuid id) {

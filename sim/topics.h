@@ -21,9 +21,9 @@ class TopicMaker final : public Client {
     rt::Task<void> run();
 };
 
-/// Creates a topic, writes, reads, deletes, and begins again under the same name. Nothing of an
-/// earlier topic may ever be in a later one, and what was acknowledged is there until it is
-/// deleted.
+/// Creates a topic, writes, changes it, reads, deletes, and begins again under the same name.
+/// Nothing of an earlier topic may ever be in a later one, and what was acknowledged is there until
+/// it is deleted.
 class Churner final : public Client {
   public:
     Churner(World& world, Ledger& ledger, const std::string& name)
@@ -35,6 +35,8 @@ class Churner final : public Client {
     rt::Task<void> run();
     rt::Task<kafka_api::Uuid> create();
     rt::Task<void> write(kafka_api::Uuid id);
+    /// More partitions and other configurations, once each, whatever comes of it.
+    rt::Task<void> change();
     rt::Task<void> read(kafka_api::Uuid id);
     rt::Task<void> remove(kafka_api::Uuid id);
     Partition partition(kafka_api::Uuid id) const { return {topic_ + "@" + id.to_string(), 0}; }

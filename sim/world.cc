@@ -52,8 +52,8 @@ void Access::heal() {
 }
 
 Status MemorySpill::append(std::uint64_t segment, const Bytes& bytes) {
-    segments_[segment] += bytes.view();
-    return {};
+    segments_[segment] += full_ ? bytes.view().substr(0, bytes.size() / 2) : bytes.view();
+    return full_ ? Status(exhausted("the scratch disk is full")) : Status();
 }
 
 Result<Bytes> MemorySpill::read(std::uint64_t segment, std::uint64_t begin, std::uint64_t count) {
@@ -95,6 +95,8 @@ server::NodeSettings Host::settings() const {
     settings.log = world_.knobs.log;
     settings.kafka = world_.knobs.kafka;
     settings.compact = world_.knobs.compact;
+    settings.clean = world_.knobs.clean;
+    settings.clean.enabled = world_.knobs.cleaning;
     return settings;
 }
 
@@ -123,7 +125,7 @@ std::optional<server::CompactionSeams> Host::compaction(Life& life) {
     }
     return server::CompactionSeams{
         .offloader = life.offloader,
-        .reading = life.offloader,
+        .reads = life.offloader,
         .compacted = compacted_.store(),
         .tables = tables_.store(),
         .tables_location = std::string(tables_location),
@@ -141,6 +143,7 @@ rt::Task<bool> Host::boot(Life& life) {
         settings(),
         server::Seams{
             .executors = std::move(executors),
+            .offloader = life.offloader,
             .network = network_,
             .objects = objects_.store(),
             .metadata = life.metadata,
@@ -246,6 +249,10 @@ void Host::set_full(bool full) {
     for (Access* access : {&objects_, &compacted_, &tables_}) {
         access->set_full(full);
     }
+    if (life_ != nullptr) {
+        life_->metadata.set_full(full);
+        life_->spill.set_full(full);
+    }
 }
 
 void Host::heal() {
@@ -323,6 +330,7 @@ rt::SimExecutor& World::make_actor() {
 
 void World::heal() {
     chaos = false;
+    wires.heal();
     for (const auto& host : hosts) {
         host->heal();
     }

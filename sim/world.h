@@ -59,9 +59,12 @@ class MemorySpill final : public compact::SpillFiles {
     Status append(std::uint64_t segment, const Bytes& bytes) override;
     Result<Bytes> read(std::uint64_t segment, std::uint64_t begin, std::uint64_t count) override;
     void remove(std::uint64_t segment) override { segments_.erase(segment); }
+    /// Half of each write fits.
+    void set_full(bool full) { full_ = full; }
 
   private:
     std::map<std::uint64_t, std::string> segments_;
+    bool full_ = false;
 };
 
 /// One run of a node's process. What it held at a crash stays as it was: nobody looks at it again,

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,6 +144,14 @@ class Suite:
     def server(self, roles: str = BROKER, **settings: str) -> Server:
         return Server(self.binary, self.folder, roles, **settings)
 
+    def wait(self, server: Server, ends: dict[str, float]) -> None:
+        """Until each metric is as large as that."""
+        deadline = time.monotonic() + 900
+        while any(server.metrics().get(name, 0) < end for name, end in ends.items()):
+            if time.monotonic() > deadline:
+                raise SystemExit("compaction did not end: see the log")
+            time.sleep(0.5)
+
     def append(self) -> dict[str, float]:
         with self.server() as server:
             out = server.bench("produce", "--bytes", str(2 * GIB), "--seconds", "120")["server"]
@@ -171,6 +180,50 @@ class Suite:
                 "fetch from disk, bytes read per byte": read / out["bytes"],
             }
 
+    def fetch_compacted(self) -> dict[str, float]:
+        """The same data read from WAL objects and then, compacted, from pairs."""
+        flags = ("--bytes", str(GIB), "--seconds", "120")
+        with self.server() as server:
+            made = server.bench("produce", *flags)
+        with self.server() as server:
+            wal = server.bench("fetch", *flags)
+        with self.server(ALL_ROLES, COMPACT_AGE="1s") as server:
+            self.wait(server, {"lakestream_compact_payload_bytes_total": made["bytes"]})
+        with self.server() as server:
+            pairs = server.bench("fetch", *flags)
+            read = server.metrics()['lakestream_objstore_read_bytes_total{store="compacted"}']
+        cpu = [out["server"]["cpu_seconds_per_gib"] for out in (wal, pairs)]
+        rate = [out["mb_per_second"] for out in (wal, pairs)]
+        return {
+            "fetch of WAL objects, CPU-s/GiB": cpu[0],
+            "fetch of compacted pairs, CPU-s/GiB": cpu[1],
+            "rate from pairs / rate from WAL objects": rate[1] / rate[0],
+            "bytes read of pairs per byte": read / pairs["bytes"],
+        }
+
+    def cold_readers(self) -> dict[str, float]:
+        """Acknowledgements beside consumers that read what no cache holds, and the reverse."""
+        cold = ("--topic", "cold", "--connections", "2", "--in-flight", "2")
+        pace = ("--rate", "5", "--seconds", "15", "--batch-bytes", "16384")
+        with self.server() as server:
+            server.bench("produce", *cold, "--partitions", "8", "--bytes", str(2 * GIB),
+                         "--seconds", "120")  # fmt: skip
+        with self.server() as server:
+            server.bench("produce", "--bytes", str(8 * MIB), "--rate", "5")
+            idle = server.bench("produce", *pace)
+            solo = server.bench("fetch", *cold, "--seconds", "15")
+            with ThreadPoolExecutor() as pool:
+                reading = pool.submit(server.bench, "fetch", *cold, "--seconds", "16")
+                both = server.bench("produce", *pace)
+                readers = reading.result()
+        return {
+            "append p99 with cold readers / idle": both["latency_ms"]["p99"]
+            / idle["latency_ms"]["p99"],
+            "append p99 idle, ms": idle["latency_ms"]["p99"],
+            "cold readers' rate beside appends / solo": readers["mb_per_second"]
+            / solo["mb_per_second"],
+        }
+
     def acknowledge(self) -> dict[str, float]:
         with self.server() as server:
             server.bench("produce", "--bytes", str(8 * MIB), "--rate", "5")
@@ -194,13 +247,47 @@ class Suite:
                 time.sleep(0.5)
             fetches = server.metrics()["lakestream_compact_wal_fetches_total"]
             files = (self.folder / "data/wal").rglob("*")
-            objects = sum(1 for f in files if f.is_file() and f.suffix != ".crc32c")
+            objects = sum(1 for f in files if f.is_file())
             return {
                 "WAL to compacted pair and Iceberg, MB per CPU-second": value_mb
                 / cpu_seconds(server.pid),
                 "the same, fetches per WAL object": fetches / objects,
                 "the same, peak resident MiB": memory_mib(server.pid, "VmHWM"),
             }
+
+    def backlog(self, label: str, flags: tuple[str, ...], table: bool) -> dict[str, float]:
+        """What all roles hold in memory while they compact what was there at their start."""
+        with self.server() as server:
+            made = server.bench("produce", "--seconds", "600", *flags)
+        settings = {"TABLE_DEFAULT": str(table).lower(), "COMPACT_AGE": "10s",
+                    "TABLE_COMMIT_INTERVAL": "10s"}  # fmt: skip
+        with self.server(ALL_ROLES, **settings) as server:
+            ends = {"lakestream_compact_payload_bytes_total": made["bytes"]}
+            if table:
+                ends["lakestream_table_rows_total"] = made["records"]
+            self.wait(server, ends)
+            what = f"backlog of {label}, {'with' if table else 'without'} a table"
+            objects = server.metrics()["lakestream_compact_objects_total"]
+            return {
+                f"{what}: peak resident MiB": memory_mib(server.pid, "VmHWM"),
+                f"{what}: CPU-s/GiB": cpu_seconds(server.pid) * GIB / made["bytes"],
+                f"{what}: compacted objects": objects,
+            }
+
+    def backlog_one(self, table: bool = False) -> dict[str, float]:
+        flags = ("--bytes", str(2 * GIB), "--partitions", "1")
+        return self.backlog("2 GiB in 1 partition", flags, table)
+
+    def backlog_one_table(self) -> dict[str, float]:
+        return self.backlog_one(table=True)
+
+    def backlog_many(self, table: bool = False) -> dict[str, float]:
+        flags = ("--bytes", str(GIB), "--partitions", "10000", "--batch-bytes", "16384",
+                 "--in-flight", "64")  # fmt: skip
+        return self.backlog("1 GiB in 10,000 partitions", flags, table)
+
+    def backlog_many_table(self) -> dict[str, float]:
+        return self.backlog_many(table=True)
 
     def ready(self) -> dict[str, float]:
         with self.server() as server:
@@ -238,7 +325,11 @@ class Suite:
         return out
 
 
-NUMBERS = ("append", "fetch_memory", "fetch_disk", "acknowledge", "compact", "ready", "idle")
+NUMBERS = (
+    "append", "fetch_memory", "fetch_disk", "fetch_compacted", "cold_readers", "acknowledge",
+    "compact", "backlog_one",
+    "backlog_one_table", "backlog_many", "backlog_many_table", "ready", "idle",
+)  # fmt: skip
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ packages=(
     libjemalloc-dev
     libzstd-dev liblz4-dev libsnappy-dev zlib1g-dev libxxhash-dev
     # tests
-    libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev librdkafka-dev kcat
+    libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev librdkafka-dev kcat curl
 )
 
 say() { echo "bootstrap: $*"; }

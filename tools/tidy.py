@@ -60,6 +60,15 @@ BANNED = [
     Banned(r"\.detach\s*\(", "a TaskScope that owns the work"),
     Banned(r"\bconst_cast\b", "an honest signature"),
     Banned(r"\bthrow\b", "Result<T>"),
+    Banned(
+        r"\b(std::filesystem|fs)::(absolute|(weakly_)?canonical|copy\w*|create_\w+|current_path"
+        r"|equivalent|exists|file_size|hard_link_count|is_\w+|last_write_time|permissions"
+        r"|proximate|read_symlink|relative|remove(_all)?|rename|resize_file|space|(symlink_)?status"
+        r"|temp_directory_path|(recursive_)?directory_iterator)"
+        r"\s*\((?![^;{]*\b(failed|failure|ignored|error)\s*\))",
+        "the overload with a std::error_code (failed, failure, ignored or error): the other throws",
+        test_may=True,
+    ),
 ]
 
 # Written so that no pattern matches itself.

@@ -102,6 +102,9 @@ class Planted(unittest.TestCase):
             "worker.detach();": "TaskScope",
             "auto* p = const_cast<int*>(q);": "signature",
             "throw 1;": "Result<T>",
+            "auto p = std::filesystem::absolute(name);": "error_code",
+            "fs::create_directories(folder);": "error_code",
+            "for (auto& e : std::filesystem::directory_iterator(path)) {}": "error_code",
         }.items():
             with self.subTest(code):
                 self.expect({"src/codec/b.cc": START + code + "\n"}, "banned", instead)

@@ -24,9 +24,9 @@ namespace lakestream {
 class Engine {
   public:
     /// Open the stores, finish what a crash left half done, start the roles. Blocks, for some tens
-    /// of milliseconds. Errors name what to do: `invalid_argument` (options, with the nearest known
-    /// setting), `unsupported` (a folder that cannot be made or written), `already_exists` (another
-    /// engine has the folder: its process; the Kafka port is taken), `corrupt` (metadata).
+    /// of milliseconds. Errors name what to do: `invalid_argument` (options, with a known setting
+    /// that is near), `unsupported` (a folder that cannot be made or written), `already_exists`
+    /// (another engine has the folder: its process; the Kafka port is taken), `corrupt` (metadata).
     static Result<Engine> open(const EngineOptions& options);
 
     Engine(Engine&&) noexcept;

@@ -122,6 +122,12 @@ class Log {
     /// index records, then entries around the answer.
     Future<std::optional<RecordPlace>> find_time(Timestamp time);
 
+    /// Everything before `start` is no longer readable, for good: `start` may be any offset up to
+    /// the high watermark. A log never starts earlier again. Returns where it starts now. Errors:
+    /// `out_of_range` (beyond the high watermark), `outcome_unknown` (trim again). What nobody can
+    /// read is deleted later, in whole objects. Cost: a few metadata reads and 1 or 2 writes.
+    Future<Offset> trim(Offset start);
+
     /// Wait until the log has more than `seen`, for instance `ReadBatch::next`. Cost: none.
     Future<Waited> wait_append(Offset seen, std::chrono::milliseconds timeout);
 

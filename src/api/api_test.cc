@@ -182,6 +182,17 @@ TEST_F(ApiTest, RecordsComeBackAsTheyWere) {
     EXPECT_EQ(*log.bounds().get(), (LogBounds{Offset(0), Offset(15)}));
 }
 
+TEST_F(ApiTest, ALogStartsWhereItWasTrimmed) {
+    Log log = make_log("a");
+    ASSERT_TRUE(log.append(some_records("x", 3)).get().ok());
+    EXPECT_EQ(*log.trim(Offset(2)).get(), Offset(2));
+    EXPECT_EQ(*log.bounds().get(), (LogBounds{Offset(2), Offset(3)}));
+    EXPECT_EQ(log.read_records(Offset(2)).get()->size(), 1U);
+    EXPECT_EQ(log.read(Offset(1)).get().error().code, ErrorCode::out_of_range);
+    EXPECT_EQ(*log.trim(Offset(1)).get(), Offset(2));  // never earlier again
+    EXPECT_EQ(log.trim(Offset(4)).get().error().code, ErrorCode::out_of_range);
+}
+
 TEST_F(ApiTest, CallsOfOneThreadKeepTheirOrder) {
     Log log = make_log("a");
     std::vector<Future<Appended>> appends;

@@ -8,7 +8,7 @@
 #include "api/handles.h"
 #include "base/uuid.h"
 #include "compact/iceberg_sink.h"
-#include "kafka/topics.h"
+#include "kafka/topic_configs.h"
 
 namespace lakestream {
 
@@ -28,13 +28,11 @@ StreamInfo to_public(const catalog::StreamInfo& stream) {
 }
 
 rt::Task<Result<StreamInfo>> create_stream(api::Core& core, StreamSpec spec) {
-    for (const auto& [name, value] : spec.properties) {
-        LKS_CO_TRY(kafka::check_topic_config(name, value));
-    }
+    auto properties = LKS_CO_TRY(kafka::parse_topic_configs(spec.properties));
     const auto stream = LKS_CO_TRY(co_await core.node().catalog().create({
         .name = to_internal(std::move(spec.name)),
         .partitions = spec.logs,
-        .properties = std::move(spec.properties),
+        .properties = std::move(properties),
     }));
     co_return to_public(*stream);
 }

@@ -47,7 +47,7 @@ Result<server::Settings> to_settings(const EngineOptions& options) {
         settings.storage = options.storage;
         settings.metadata = options.metadata;
     } else {
-        server::use_data_dir(settings, options.data_dir);
+        LKS_TRY(server::use_data_dir(settings, options.data_dir));
     }
     std::vector<server::Assignment> assignments;
     for (const auto& [name, value] : options.settings) {

@@ -88,7 +88,7 @@ rt::Task<Result<std::vector<StoredRecord>>> read_records_from(
     api::Core& core, LogId log, Offset from, ReadLimits limits
 ) {
     const ReadBatch batch = LKS_CO_TRY(co_await read_from(core, log, from, limits));
-    co_return co_await rt::offload(core.node().seams().compaction->reading, [batch, from] {
+    co_return co_await rt::offload(core.node().seams().offloader, [batch, from] {
         return decode(batch, from);
     });
 }
@@ -102,16 +102,20 @@ rt::Task<Result<std::optional<RecordPlace>>> find_in(api::Core& core, LogId log,
     log::Engine& engine = core.node().engine();
     auto results = co_await engine.bounds({log});
     const log::LogBounds bounds = LKS_CO_TRY(std::move(results.front()));
-    rt::Semaphore turns(1);  // only this search's: the program bounds its own calls
-    const auto found = LKS_CO_TRY(
-        co_await kafka::find_since(engine, turns, log, bounds, time.time_since_epoch().count())
-    );
+    kafka::TimeSearch search(engine, core.node().seams().offloader);
+    const auto found =
+        LKS_CO_TRY(co_await search.find_since(log, bounds, time.time_since_epoch().count()));
     if (!found.has_value()) {
         co_return std::optional<RecordPlace>();
     }
     co_return RecordPlace{
         .offset = found->offset, .timestamp = Timestamp(std::chrono::milliseconds(found->timestamp))
     };
+}
+
+rt::Task<Result<Offset>> trim_to(api::Core& core, LogId log, Offset start) {
+    const auto bounds = LKS_CO_TRY(co_await core.node().engine().trim(log, start));
+    co_return bounds.start;
 }
 
 rt::Task<Result<Waited>> wait_for_append(
@@ -193,6 +197,10 @@ Future<LogBounds> Log::bounds() {
 
 Future<std::optional<RecordPlace>> Log::find_time(Timestamp time) {
     return handle_->core->call(find_in(*handle_->core, handle_->id, time), handle_->id);
+}
+
+Future<Offset> Log::trim(Offset start) {
+    return handle_->core->call(trim_to(*handle_->core, handle_->id, start), handle_->id);
 }
 
 Future<Waited> Log::wait_append(Offset seen, std::chrono::milliseconds timeout) {

@@ -36,7 +36,7 @@ class ScanHandle {
     const std::shared_ptr<Core>& core() const noexcept { return core_; }
 
   private:
-    const server::CompactionSeams& seams() const { return *core_->node().seams().compaction; }
+    const server::Seams& seams() const { return core_->node().seams(); }
     rt::Task<Status> open_file(const iceberg::TableFile& file);
     Result<std::vector<TableRow>> read_rows(std::size_t rows_max);
 
@@ -56,10 +56,10 @@ namespace {
 constexpr Duration poll_interval = 100ms;
 
 iceberg::FileTable file_table(const api::Core& core, const api::TableHandle& table) {
-    const server::CompactionSeams& seams = *core.node().seams().compaction;
+    const server::Seams& seams = core.node().seams();
     return {
-        seams.tables,
-        seams.reading,
+        seams.compaction->tables,
+        seams.offloader,
         compact::table_options(table.stream, core.tables_location()),
     };
 }
@@ -190,8 +190,9 @@ rt::Task<Result<std::vector<TableRow>>> ScanHandle::next(std::size_t rows_max) {
             LKS_CO_TRY(co_await open_file(files_[opened_]));
             ++opened_;
         }
-        auto rows =
-            co_await rt::offload(seams().reading, [this, rows_max] { return read_rows(rows_max); });
+        auto rows = co_await rt::offload(seams().offloader, [this, rows_max] {
+            return read_rows(rows_max);
+        });
         if (!rows.ok()) {
             co_return std::move(rows.error()).with_context(files_[opened_ - 1].path);
         }
@@ -203,9 +204,9 @@ rt::Task<Result<std::vector<TableRow>>> ScanHandle::next(std::size_t rows_max) {
 
 rt::Task<Status> ScanHandle::open_file(const iceberg::TableFile& file) {
     const std::string name = LKS_CO_TRY(table_.object_name(version_.metadata, file.path));
-    Bytes bytes = LKS_CO_TRY(co_await seams().tables.get(name, std::nullopt));
+    Bytes bytes = LKS_CO_TRY(co_await seams().compaction->tables.get(name, std::nullopt));
     auto opened = co_await rt::offload(
-        seams().reading,
+        seams().offloader,
         [this, &bytes]() -> Result<std::unique_ptr<table::DataFileReader>> {
             table::TableFiles* const files = LKS_TRY(core_->node().table_files().get());
             return files->read_data_file(std::make_unique<table::BytesFile>(std::move(bytes)));

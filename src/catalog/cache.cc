@@ -24,6 +24,13 @@ StreamPtr StreamCache::find(const Incarnation& incarnation) const {
     return found == by_incarnation_.end() ? nullptr : streams_.at(found->second).stream;
 }
 
+StreamPtr StreamCache::find(const StreamName& name, meta::VersionId version) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = streams_.find(name);
+    return found == streams_.end() || found->second.version != version ? nullptr
+                                                                       : found->second.stream;
+}
+
 bool StreamCache::listed_since(const std::string& ns, MonoTime since) const {
     const std::scoped_lock lock(mutex_);
     const auto listed = listed_.find(ns);

@@ -33,6 +33,8 @@ class StreamCache {
 
     StreamPtr find(const StreamName& name) const;
     StreamPtr find(const Incarnation& incarnation) const;
+    /// Null also when what is known is of another version.
+    StreamPtr find(const StreamName& name, meta::VersionId version) const;
 
     /// All streams of a namespace, by name; none when it must be listed (again), also because the
     /// last listing is older than `since`.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,6 +45,10 @@ struct StreamSpec {
     Properties properties;
 };
 
+/// What a stream's properties become. Pure: it may be called again with others. Its error is the
+/// caller's.
+using PropertiesChange = std::function<Result<Properties>(const Properties&)>;
+
 /// Distinctions below the error code (Error::reason).
 enum class CatalogReason : std::uint16_t {
     none = 0,
@@ -68,6 +73,17 @@ class Catalog {
     /// All active streams of a namespace, by name. Cost: none when cached; a listing is read again
     /// when it is 30 s old, for it may have come from a store that lagged behind.
     virtual rt::Task<Result<std::vector<StreamPtr>>> list(std::string ns) = 0;
+    /// Replace the properties of this stream by what `change` makes of them; of several changes at
+    /// once none is lost. Errors: `not_found`, of `change`. Cost: one read, one write, one load.
+    virtual rt::Task<Result<StreamPtr>> change_properties(
+        StreamName name, std::array<std::byte, 16> incarnation, PropertiesChange change
+    ) = 0;
+    /// Give this stream at least so many partitions: new logs behind those it has, which stay as
+    /// they are. Others may have asked for more. Errors: `not_found`, `invalid_argument` (more than
+    /// 100,000), `unsupported` (a stream of the oldest form). Cost: a few writes per new log.
+    virtual rt::Task<Result<StreamPtr>> grow(
+        StreamName name, std::array<std::byte, 16> incarnation, std::uint32_t partitions
+    ) = 0;
     /// Fence its logs, purge their index records, drop the name. A stream created again under the
     /// name has new logs. What a crash leaves half done is finished by the next create, drop or
     /// start. With an incarnation only that stream is meant, and another one of the name stays.

@@ -6,6 +6,8 @@
 
 #include "base/assert.h"
 #include "catalog/json_records.h"
+#include "catalog/keys.h"
+#include "catalog/log_owner.h"
 
 namespace lakestream::catalog {
 namespace {
@@ -36,5 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(parse_stream_config, text);
     check(parse_namespace, text);
     static_cast<void>(parse_producer_ids(text));
+    if (const auto owner = parse_mapping_key(text); owner.ok()) {
+        const auto partition = static_cast<std::size_t>(owner->partition);
+        LKS_ASSERT(keys::mapping_key(owner->stream, partition) == text);
+    }
     return 0;
 }

@@ -66,6 +66,14 @@ inline std::string log_registration(LogId log) {
 inline std::string fence(LogId log) {
     return fmt::format("/stream-write-fences/{}", log.v);
 }
+/// `/lks/compact/<log id>`, the compactor's, on the log's shard
+inline std::string compact_state(LogId log) {
+    return fmt::format("/lks/compact/{}", log.v);
+}
+/// `/first-uncompacted-offset/<log id>`, which other engines read
+inline std::string first_uncompacted(LogId log) {
+    return fmt::format("/first-uncompacted-offset/{}", log.v);
+}
 /// The partition key of everything that lives with a log.
 inline std::string log_partition_key(LogId log) {
     return std::to_string(log.v);

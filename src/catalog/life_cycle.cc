@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating, finishing and dropping streams; the parts of dropping are in life_cycle_drop.cc.
+// Creating and finishing streams; dropping is in life_cycle_drop.cc, changing in
+// life_cycle_change.cc.
 #include "catalog/life_cycle.h"
 
 #include <utility>
@@ -117,7 +118,8 @@ rt::Task<Result<LifeCycle::Settled>> LifeCycle::settle_once(StreamName name) {
     if (!config.has_value()) {
         co_return Settled{Pass::finished, std::nullopt};
     }
-    if (config->record.state == StreamState::active) {
+    if (config->record.state == StreamState::active &&
+        !config->record.pending_expansion.has_value()) {
         co_return Settled{
             Pass::finished, LKS_CO_TRY(co_await read_active(store_, name, std::move(*config)))
         };
@@ -131,7 +133,7 @@ rt::Task<Status> LifeCycle::advance(StreamName name, Stored<StreamConfig> config
         co_return corrupt("metadata key {} has no owner", keys::config(name));
     }
     switch (config.record.state) {
-        case StreamState::active: co_return Status();
+        case StreamState::active: co_return co_await expand(name, std::move(config));
         case StreamState::provisioning: co_return co_await provision(name, std::move(config));
         case StreamState::aborting: co_return co_await bury(name, std::move(config));
         case StreamState::dropped: co_return co_await close_grave(name, std::move(config));

@@ -24,10 +24,16 @@ class LogFencer {
 ///     (none)        create  claim the name                              -> PROVISIONING
 ///     PROVISIONING  settle  map and register logs                       -> ACTIVE
 ///                   settle  this incarnation was dropped before         -> (none)
+///     ACTIVE        change  properties                                  -> ACTIVE
+///     ACTIVE        grow    claim more partitions                       -> GROWING
+///     GROWING       settle  map and register the new logs               -> ACTIVE
 ///     ACTIVE        drop    take over                                   -> ABORTING
 ///     PROVISIONING  drop    take over                                   -> ABORTING
 ///     ABORTING      settle  bury mappings, fence, drain, purge, grave   -> (none)
 ///     DROPPED       settle  (left by others) grave                      -> (none)
+///
+/// GROWING is ACTIVE with a pending expansion: the stream serves the partitions that it has, and
+/// what leaves ACTIVE leaves GROWING too.
 ///
 /// Each step is conditional on the versions it read, and repeating one changes nothing, so any
 /// number of nodes may work on one stream and any may crash. A lost answer is resolved by the next
@@ -38,6 +44,9 @@ class LifeCycle {
 
     /// Claim the name and provision. Precondition: `validate`d. Errors: `already_exists`.
     rt::Task<Result<VersionedStream>> create(StreamSpec spec);
+    /// As Catalog::change_properties and Catalog::grow.
+    rt::Task<Status> change_properties(StreamName name, Incarnation only, PropertiesChange change);
+    rt::Task<Status> grow(StreamName name, Incarnation only, std::uint32_t partitions);
     /// Whatever has the name, or only this incarnation. Errors: `not_found`; `unavailable` when
     /// writers of another engine hold a log for 30 s.
     rt::Task<Status> drop(StreamName name, std::optional<Incarnation> only);
@@ -68,6 +77,12 @@ class LifeCycle {
         std::vector<StoredPartition> partitions,
         std::vector<LogId> logs
     );
+
+    /// The config of this stream if it is active. Errors: `not_found`.
+    rt::Task<Result<Stored<StreamConfig>>> read_own(StreamName name, Incarnation only);
+    rt::Task<Status> change_once(StreamName name, Incarnation only, const PropertiesChange& change);
+    rt::Task<Result<Pass>> grow_once(StreamName name, Incarnation only, std::int32_t target);
+    rt::Task<Status> expand(StreamName name, Stored<StreamConfig> config);
 
     /// What is dropped: the incarnation that was asked for or found first. One made later is not
     /// ours to drop.

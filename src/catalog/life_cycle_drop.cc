@@ -8,6 +8,8 @@
 #include "catalog/life_cycle.h"
 #include "catalog/names.h"
 #include "catalog/retry.h"
+#include "log/fold.h"
+#include "log/start.h"
 
 namespace lakestream::catalog {
 
@@ -199,6 +201,10 @@ rt::Task<Status> LifeCycle::purge(std::set<LogId> logs) {
     Writes writes;
     for (const LogId log : logs) {
         writes.remove_range(keys::index_records(log), keys::log_partition_key(log));
+        writes.remove_on(keys::log_partition_key(log), {.key = log::fold_key(log)});
+        writes.remove_on(keys::log_partition_key(log), {.key = log::start_key(log)});
+        writes.remove_on(keys::log_partition_key(log), {.key = keys::compact_state(log)});
+        writes.remove({.key = keys::first_uncompacted(log)});
         writes.remove({.key = keys::log_registration(log)});
     }
     LKS_CO_TRY(co_await std::move(writes).send(store_));

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <string>
+#include <utility>
 
 #include "base/format.h"
 #include "catalog/json_records.h"
@@ -20,13 +21,15 @@ Result<LogOwner> parse_mapping_key(std::string_view key) {
         const std::string_view digits = key.substr(number + partition.size());
         const std::size_t slash = stream.rfind('/');  // a namespace may contain slashes
         std::int32_t value = 0;
-        const auto [end, error] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (slash != stream.npos && error == std::errc() && value >= 0 &&
-            end == digits.data() + digits.size()) {
-            return LogOwner{
-                {std::string(stream.substr(0, slash)), std::string(stream.substr(slash + 1))}, value
+        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (slash != stream.npos && slash > 0 && slash + 1 < stream.size() && value >= 0) {
+            StreamName name{
+                std::string(stream.substr(0, slash)), std::string(stream.substr(slash + 1))
             };
+            // One key for one partition: no other way to write its number.
+            if (keys::mapping_key(name, static_cast<std::size_t>(value)) == key) {
+                return LogOwner{std::move(name), value};
+            }
         }
     }
     return corrupt("'{}' names no partition of a stream", key);

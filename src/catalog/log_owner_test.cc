@@ -23,6 +23,9 @@ TEST(LogOwner, mapping_keys_name_a_partition) {
           "lakestream-native/orders/partition-1",
           "lakestream-native/default/orders/partition-",
           "lakestream-native/default/orders/partition-1x",
+          "lakestream-native/default/orders/partition-01",
+          "lakestream-native/default//partition-1",
+          "lakestream-native//orders/partition-1",
           "other/default/orders/partition-1"}) {
         EXPECT_FALSE(parse_mapping_key(key).ok()) << key;
     }

@@ -162,7 +162,13 @@ rt::Task<Result<std::vector<StreamPtr>>> MetadataCatalog::list_since(
 rt::Task<Status> MetadataCatalog::read_all(std::string ns) {
     const MonoTime now = (co_await rt::this_executor()).now();
     const StreamCache::Ticket ticket = cache_.begin_load();
-    const ListedStreams found = LKS_CO_TRY(co_await list_streams(store_, ns));
+    const ListedStreams found = LKS_CO_TRY(co_await list_streams(
+        store_,
+        ns,
+        [this](const StreamName& name, meta::VersionId version) {
+            return cache_.find(name, version);
+        }
+    ));
     cache_.listed(ticket, {.ns = ns, .when = now}, found.streams);
     for (const StreamName& name : found.unclear) {
         const auto stream = co_await read(name);
@@ -171,6 +177,26 @@ rt::Task<Status> MetadataCatalog::read_all(std::string ns) {
         }
     }
     co_return Status();
+}
+
+rt::Task<Result<StreamPtr>> MetadataCatalog::read_changed(StreamName name, Status changed) {
+    cache_.changed(name, std::nullopt);
+    LKS_CO_TRY(std::move(changed));
+    co_return co_await read(std::move(name));
+}
+
+rt::Task<Result<StreamPtr>> MetadataCatalog::change_properties(
+    StreamName name, Incarnation incarnation, PropertiesChange change
+) {
+    Status changed = co_await life_cycle_.change_properties(name, incarnation, std::move(change));
+    co_return co_await read_changed(std::move(name), std::move(changed));
+}
+
+rt::Task<Result<StreamPtr>> MetadataCatalog::grow(
+    StreamName name, Incarnation incarnation, std::uint32_t partitions
+) {
+    Status grown = co_await life_cycle_.grow(name, incarnation, partitions);
+    co_return co_await read_changed(std::move(name), std::move(grown));
 }
 
 rt::Task<Status> MetadataCatalog::drop(StreamName name, std::optional<Incarnation> incarnation) {

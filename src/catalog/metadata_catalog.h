@@ -28,6 +28,12 @@ class MetadataCatalog final : public Catalog {
     rt::Task<Result<StreamPtr>> load(StreamName name) override;
     rt::Task<Result<StreamPtr>> load_by_id(std::array<std::byte, 16> incarnation) override;
     rt::Task<Result<std::vector<StreamPtr>>> list(std::string ns) override;
+    rt::Task<Result<StreamPtr>> change_properties(
+        StreamName name, Incarnation incarnation, PropertiesChange change
+    ) override;
+    rt::Task<Result<StreamPtr>> grow(
+        StreamName name, Incarnation incarnation, std::uint32_t partitions
+    ) override;
     rt::Task<Status> drop(StreamName name, std::optional<Incarnation> incarnation) override;
     rt::Task<Result<std::int64_t>> allocate_producer_ids(std::int64_t count) override;
 
@@ -37,6 +43,8 @@ class MetadataCatalog final : public Catalog {
 
     void apply(const meta::ChangeBatch& batch);
     rt::Task<Result<StreamPtr>> read(StreamName name);
+    /// After a change of ours: what we knew is old, whatever became of it.
+    rt::Task<Result<StreamPtr>> read_changed(StreamName name, Status changed);
     rt::Task<Status> read_all(std::string ns);
     /// From a listing made at `since` or later.
     rt::Task<Result<std::vector<StreamPtr>>> list_since(std::string ns, MonoTime since);

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -220,6 +222,13 @@ TEST_P(CatalogTest, a_dropped_stream_is_fenced_purged_and_gone_everywhere) {
                         .sequence_deltas = {5, 100},
                     })
                     .ok());
+    for (const LogId log : made->logs) {
+        const std::string id = std::to_string(log.v);
+        const Bytes state = Bytes::copy(std::string_view("state"));
+        EXPECT_TRUE(put({.key = "/lks/fold/" + id, .value = state, .partition_key = id}).ok());
+        EXPECT_TRUE(put({.key = "/lks/compact/" + id, .value = state, .partition_key = id}).ok());
+        EXPECT_TRUE(put({.key = "/first-uncompacted-offset/" + id, .value = state}).ok());
+    }
     EXPECT_TRUE(run(a->catalog->drop(orders, {})).ok());
     sim_.loop.run_for(1s);  // for the notifications
     for (const auto& each : {a.get(), b.get()}) {
@@ -235,6 +244,9 @@ TEST_P(CatalogTest, a_dropped_stream_is_fenced_purged_and_gone_everywhere) {
     }
     EXPECT_TRUE(keys(first + "-", first + "-~").empty());
     EXPECT_TRUE(keys("/stream-id/0", "/stream-id/~").empty());
+    EXPECT_TRUE(keys("/lks/fold/", "/lks/fold/~").empty());
+    EXPECT_TRUE(keys("/lks/compact/", "/lks/compact/~").empty());
+    EXPECT_TRUE(keys("/first-uncompacted-offset/", "/first-uncompacted-offset/~").empty());
     const auto grave = parse_stream_config(value("/admin/streams/_tombstones/default/orders"));
     EXPECT_EQ(grave->state, StreamState::dropped);
     EXPECT_TRUE(parse_log_metadata(value("/streams/default/orders-partition-1"))->deleted);
@@ -405,6 +417,94 @@ TEST_P(CatalogTest, producer_ids_are_never_given_twice) {
     EXPECT_TRUE(run(a->catalog->allocate_producer_ids(0)).is(ErrorCode::invalid_argument));
 }
 
+PropertiesChange set(std::string name, std::string value) {
+    return [=](Properties properties) -> Result<Properties> {
+        properties[name] = value;
+        return properties;
+    };
+}
+
+/// All at once.
+rt::Task<bool> change_everywhere(std::vector<Catalog*> catalogs, Incarnation incarnation) {
+    rt::Executor& executor = co_await rt::this_executor();
+    std::vector<rt::Future<Result<StreamPtr>>> running;
+    for (std::size_t i = 0; i < catalogs.size(); ++i) {
+        running.push_back(rt::submit(
+            executor,
+            catalogs[i]->change_properties(orders, incarnation, set(std::to_string(i), "1"))
+        ));
+    }
+    for (auto& change : running) {
+        const auto changed = co_await std::move(change);
+        EXPECT_TRUE(changed.ok()) << changed.error().to_string();
+    }
+    co_return true;
+}
+
+TEST_P(CatalogTest, changes_of_several_nodes_add_up) {
+    const auto a = node();
+    const auto b = node();
+    const StreamPtr made = run(a->catalog->create(spec(2))).value();
+    EXPECT_EQ(run(b->catalog->load(orders)).value()->properties, made->properties);
+    Catalog* const on_a = a->catalog.get();
+    Catalog* const on_b = b->catalog.get();
+    run(change_everywhere({on_a, on_b, on_a, on_b}, made->incarnation));
+    // Each node follows, and so does its list.
+    for (Catalog* catalog : {on_a, on_b}) {
+        const StreamPtr now = run(catalog->load(orders)).value();
+        EXPECT_EQ(now->properties.size(), 5);
+        EXPECT_EQ(now->logs, made->logs);
+        EXPECT_EQ(now->incarnation, made->incarnation);
+        EXPECT_EQ(run(catalog->list("default")).value().at(0)->properties, now->properties);
+    }
+}
+
+TEST_P(CatalogTest, a_refused_change_writes_nothing) {
+    const auto a = node();
+    const StreamPtr made = run(a->catalog->create(spec(1))).value();
+    const std::int64_t before = a->client.writes();
+    const auto refused = run(a->catalog->change_properties(
+        orders,
+        made->incarnation,
+        [](const Properties&) -> Result<Properties> { return invalid_argument("no"); }
+    ));
+    EXPECT_TRUE(refused.is(ErrorCode::invalid_argument));
+    const auto same = run(a->catalog->change_properties(
+        orders, made->incarnation, [](const Properties& now) -> Result<Properties> { return now; }
+    ));
+    EXPECT_EQ(same.value()->properties, made->properties);
+    EXPECT_EQ(a->client.writes(), before);
+    EXPECT_TRUE(run(a->catalog->change_properties(orders, {}, [](const Properties& now) {
+                    return Result<Properties>(now);
+                })).is(ErrorCode::not_found));
+    EXPECT_TRUE(run(a->catalog->drop(orders, {})).ok());
+    EXPECT_TRUE(run(a->catalog->grow(orders, made->incarnation, 5)).is(ErrorCode::not_found));
+}
+
+TEST_P(CatalogTest, a_stream_grows_and_keeps_what_it_has) {
+    const auto a = node();
+    const auto b = node();
+    const StreamPtr made = run(a->catalog->create(spec(2))).value();
+    EXPECT_EQ(run(b->catalog->load(orders)).value()->logs.size(), 2);
+    const StreamPtr grown = run(a->catalog->grow(orders, made->incarnation, 12)).value();
+    ASSERT_EQ(grown->logs.size(), 12);
+    EXPECT_TRUE(std::ranges::equal(made->logs, std::span(grown->logs).first(2)));
+    EXPECT_EQ(std::set(grown->logs.begin(), grown->logs.end()).size(), 12);
+    EXPECT_EQ(grown->properties, made->properties);
+    EXPECT_EQ(run(b->catalog->load(orders)).value()->logs, grown->logs);
+    const std::string config = value("/admin/streams/default/orders");
+    EXPECT_NE(config.find(R"("partitions":12)"), std::string::npos) << config;
+    EXPECT_NE(config.find(R"("numPartitions":"12")"), std::string::npos) << config;
+    // Less than there is: nothing to do. Too many: refused.
+    EXPECT_EQ(run(b->catalog->grow(orders, made->incarnation, 3)).value()->logs, grown->logs);
+    EXPECT_TRUE(
+        run(b->catalog->grow(orders, made->incarnation, 100'001)).is(ErrorCode::invalid_argument)
+    );
+    EXPECT_TRUE(run(b->catalog->drop(orders, {})).ok());
+    EXPECT_TRUE(keys("/stream-id/0", "/stream-id/~").empty());
+    EXPECT_EQ(b->fenced.logs.size(), 12);
+}
+
 /// Nothing of a stream may be left in between, and its name must be usable.
 class CatalogFaultTest : public CatalogTest {
   protected:
@@ -497,6 +597,75 @@ TEST_P(CatalogFaultTest, drop_survives_a_fault_at_every_write) {
                 break;
             }
         }
+    }
+}
+
+TEST_P(CatalogFaultTest, a_change_survives_a_fault_at_every_write) {
+    for (const Plan& plan : plans) {
+        for (std::int64_t write = 0; write < 2; ++write) {
+            SCOPED_TRACE(fmt::format("fault {} at {}", static_cast<int>(plan.fault), write));
+            const auto a = node();
+            const StreamPtr made = run(a->catalog->create(spec(3))).value();
+            a->client.plan(write, plan.fault);
+            const auto changed =
+                run(a->catalog->change_properties(orders, made->incarnation, set("a", "1")));
+            EXPECT_TRUE(changed.ok() || !plan.survives) << changed.error().to_string();
+            const auto b = node();
+            const StreamPtr now = run(b->catalog->load(orders)).value();
+            EXPECT_EQ(now->logs, made->logs);
+            EXPECT_EQ(now->properties.at("retention.ms"), "1000");
+            if (changed.ok()) {
+                EXPECT_EQ(now->properties.at("a"), "1");
+                EXPECT_EQ((*changed)->properties, now->properties);
+            }
+            EXPECT_TRUE(run(b->catalog->drop(orders, {})).ok());
+        }
+    }
+}
+
+TEST_P(CatalogFaultTest, growing_survives_a_fault_at_every_write) {
+    for (const Plan& plan : plans) {
+        for (std::int64_t write = 0;; ++write) {
+            SCOPED_TRACE(fmt::format("fault {} at {}", static_cast<int>(plan.fault), write));
+            const auto a = node();
+            const StreamPtr made = run(a->catalog->create(spec(2))).value();
+            const std::int64_t before = a->client.writes();
+            a->client.plan(write, plan.fault);
+            const auto grown = run(a->catalog->grow(orders, made->incarnation, 3));
+            const bool met = a->client.writes() - before > write;
+            EXPECT_TRUE(grown.ok() || !plan.survives) << grown.error().to_string();
+            const auto b = node();
+            // Whatever happened, the stream serves what it had.
+            const StreamPtr seen = run(b->catalog->load(orders)).value();
+            EXPECT_TRUE(std::ranges::equal(made->logs, std::span(seen->logs).first(2)));
+            EXPECT_TRUE(run(b->catalog->recover()).ok());
+            const std::string config = value("/admin/streams/default/orders");
+            EXPECT_EQ(config.find("_pendingExpansion"), std::string::npos) << config;
+            const StreamPtr whole = run(b->catalog->grow(orders, made->incarnation, 3)).value();
+            EXPECT_TRUE(std::ranges::equal(made->logs, std::span(whole->logs).first(2)));
+            EXPECT_EQ(whole->properties, made->properties);
+            expect_whole(*b);
+            expect_usable(*b);
+            EXPECT_TRUE(run(b->catalog->drop(orders, {})).ok());
+            if (!met) {
+                EXPECT_GT(write, 4);
+                break;
+            }
+        }
+    }
+}
+
+/// A drop buries also the logs that a crash left half made.
+TEST_P(CatalogFaultTest, a_drop_finishes_what_growing_left) {
+    for (std::int64_t write = 0; write < 6; ++write) {
+        SCOPED_TRACE(write);
+        const auto a = node();
+        const StreamPtr made = run(a->catalog->create(spec(1))).value();
+        a->client.plan(write, Fault::crash_after);
+        static_cast<void>(run(a->catalog->grow(orders, made->incarnation, 3)));
+        const auto b = node();
+        expect_usable(*b);
+        EXPECT_TRUE(run(b->catalog->drop(orders, {})).ok());
     }
 }
 

@@ -15,6 +15,7 @@ namespace lakestream::catalog {
 namespace {
 
 constexpr int scans_max = 3;
+constexpr std::size_t few = 64;  // streams whose logs are read one by one
 
 template <class Record>
 Result<Stored<Record>> parse(
@@ -60,13 +61,23 @@ std::optional<std::pair<std::string, std::size_t>> split_partition(
 }
 
 struct ConfigsAndPartitions {
+    std::vector<VersionedStream> known;
     std::map<std::string, Stored<StreamConfig>> configs;  // by name, active ones
     std::map<std::string, std::vector<StoredPartition>> partitions;
 };
 
-void take_config(const std::string& ns, const meta::Record& record, ConfigsAndPartitions& out) {
+void take_config(
+    const std::string& ns,
+    const meta::Record& record,
+    const KnownStream& known,
+    ConfigsAndPartitions& out
+) {
     const auto name = keys::stream_name(keys::configs_root, record.key);
     if (!name.has_value() || name->ns != ns) {
+        return;
+    }
+    if (StreamPtr stream = known(*name, record.version.id)) {
+        out.known.push_back({std::move(stream), record.version.id});
         return;
     }
     auto config = parse(parse_stream_config, record);
@@ -200,15 +211,24 @@ rt::Task<Result<VersionedStream>> read_active(
     co_return stream;
 }
 
-rt::Task<Result<ListedStreams>> list_streams(meta::MetadataStore& store, std::string ns) {
+rt::Task<Result<ListedStreams>> list_streams(
+    meta::MetadataStore& store, std::string ns, KnownStream known
+) {
     ConfigsAndPartitions found;
     const auto configs =
         store.scan(keys::children(store.key_order(), fmt::format("{}/{}", keys::configs_root, ns)));
     for (auto page = LKS_CO_TRY(co_await configs->next()); !page.empty();
          page = LKS_CO_TRY(co_await configs->next())) {
         for (const meta::Record& record : page) {
-            take_config(ns, record, found);
+            take_config(ns, record, known, found);
         }
+    }
+    ListedStreams out{.streams = std::move(found.known), .unclear = {}};
+    if (found.configs.size() <= few) {
+        for (const auto& [name, config] : found.configs) {
+            out.unclear.push_back({ns, name});
+        }
+        co_return out;
     }
     const auto logs =
         store.scan(keys::children(store.key_order(), fmt::format("{}/{}", keys::logs_root, ns)));
@@ -218,7 +238,6 @@ rt::Task<Result<ListedStreams>> list_streams(meta::MetadataStore& store, std::st
             take_partition(ns, record, found);
         }
     }
-    ListedStreams out;
     for (const auto& [name, config] : found.configs) {
         auto stream = assemble({ns, name}, config, found.partitions[name]);
         if (stream.ok()) {
@@ -243,7 +262,9 @@ rt::Task<Result<std::vector<StreamName>>> list_unfinished(
         }
         for (const meta::Record& record : page) {
             // Parsing all of ten thousand streams at start would take longer than starting.
-            if (record.value.view().find("\"_provisioning\"") == std::string_view::npos) {
+            const std::string_view text = record.value.view();
+            if (text.find("\"_provisioning\"") == std::string_view::npos &&
+                text.find("\"_pendingExpansion\"") == std::string_view::npos) {
                 continue;
             }
             if (auto name = keys::stream_name(keys::configs_root, record.key)) {

@@ -2,6 +2,7 @@
 // What the metadata store holds of one stream, read and put together.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -61,12 +62,17 @@ rt::Task<Result<VersionedStream>> read_active(
 );
 
 /// Every active stream of a namespace, and the names that could not be put together from one pass
-/// (they changed meanwhile, or are damaged). Cost: two scans.
+/// (they changed meanwhile, or are damaged, or are few). A stream that is `known` at the version of
+/// its config is taken as it is: parsing ten thousand again would stall a loop. Cost: one scan, and
+/// another when much is not known.
+using KnownStream = std::function<StreamPtr(const StreamName&, meta::VersionId)>;
 struct ListedStreams {
     std::vector<VersionedStream> streams;
     std::vector<StreamName> unclear;
 };
-rt::Task<Result<ListedStreams>> list_streams(meta::MetadataStore& store, std::string ns);
+rt::Task<Result<ListedStreams>> list_streams(
+    meta::MetadataStore& store, std::string ns, KnownStream known
+);
 
 /// Names in a namespace whose life cycle step was left unfinished. Cost: one scan.
 rt::Task<Result<std::vector<StreamName>>> list_unfinished(

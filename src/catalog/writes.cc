@@ -59,9 +59,8 @@ rt::Task<Result<std::vector<Result<meta::PutDone>>>> Writes::send(meta::Metadata
         pending.put_places.push_back(i);
         pending.batch.puts.push_back(std::move(puts_[i]));
     }
-    for (meta::Delete& each : deletes_) {
-        Pending& pending = sorter.batch_of(each.key);
-        pending.batch.deletes.push_back(std::move(each));
+    for (auto& [partition_key, each] : deletes_) {
+        sorter.batch_of(partition_key).batch.deletes.push_back(std::move(each));
     }
     for (auto& [range, partition_key] : ranges_) {
         sorter.batch_of(partition_key).batch.ranges.push_back(std::move(range));

@@ -14,7 +14,13 @@ namespace lakestream::catalog {
 class Writes {
   public:
     void put(meta::Put put) { puts_.push_back(std::move(put)); }
-    void remove(meta::Delete remove) { deletes_.push_back(std::move(remove)); }
+    void remove(meta::Delete remove) {
+        std::string partition_key = remove.key;
+        remove_on(std::move(partition_key), std::move(remove));
+    }
+    void remove_on(std::string partition_key, meta::Delete remove) {
+        deletes_.emplace_back(std::move(partition_key), std::move(remove));
+    }
     void remove_range(meta::DeleteRange range, std::string partition_key) {
         ranges_.emplace_back(std::move(range), std::move(partition_key));
     }
@@ -27,7 +33,7 @@ class Writes {
 
   private:
     std::vector<meta::Put> puts_;
-    std::vector<meta::Delete> deletes_;
+    std::vector<std::pair<std::string, meta::Delete>> deletes_;  // by partition key
     std::vector<std::pair<meta::DeleteRange, std::string>> ranges_;
 };
 

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "cli/commands.h"
 #include "cli/proc.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/topic_info.h"
@@ -42,6 +43,7 @@ struct Run {
     std::uint64_t requests = 0;
     std::vector<double> latencies_ms;
     Status failed;
+    Progress progress{"MiB", 0};
 
     bool over(MonoTime now) const {
         return !failed.ok() || now >= begin + options.duration ||
@@ -145,6 +147,7 @@ class ProducingConnection {
         const MonoTime now = broker_.now();
         run_.latencies_ms.push_back(std::chrono::duration<double, std::milli>(now - sent).count());
         run_.bytes += batch_.size();
+        run_.progress.show(run_.bytes >> 20);
         run_.records += static_cast<std::uint64_t>(batch_.records());
         ++run_.requests;
         run_.end = now;
@@ -222,6 +225,7 @@ class FetchingConnection {
         LKS_TRY(check_code(data.error_code, run_.options.topic));
         Bytes left = data.records.value_or(Slices()).join();
         run_.bytes += left.size();
+        run_.progress.show(run_.bytes >> 20);
         run_.bytes_begun += left.size();
         while (left.size() >= codec::batch_header_bytes) {
             const auto header = LKS_TRY(codec::read_batch_header(left.span()));

@@ -12,6 +12,7 @@
 #include "catalog/log_owner.h"
 #include "cli/check_parts.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "codec/crc32c.h"
 #include "compact/compacted_objects.h"
@@ -19,6 +20,7 @@
 #include "index/record.h"
 #include "log/fold.h"
 #include "log/index_value.h"
+#include "log/start.h"
 #include "server/blocking.h"
 #include "server/leaves.h"
 #include "table/compacted_file_index.h"
@@ -58,8 +60,12 @@ class Checker {
 
     rt::Task<Status> run() {
         LKS_CO_TRY(co_await load_snapshots());
+        LKS_CO_TRY(co_await load_starts());
         LKS_CO_TRY(co_await walk_index());
+        Progress progress("WAL objects", claims_.size());
+        std::uint64_t checked = 0;
         for (const auto& [name, claims] : claims_) {
+            progress.show(checked++);
             LKS_CO_TRY(co_await check_object(name, claims));
         }
         LKS_CO_TRY(co_await find_orphans());
@@ -124,6 +130,35 @@ class Checker {
         }
     }
 
+    /// Where trimmed logs start: ours, and other engines' marks.
+    rt::Task<Status> load_starts() {
+        for (const std::string_view parent : {"/lks/start", "/mark-deleted-offsets"}) {
+            const auto scan =
+                metadata_.scan(catalog::keys::children(metadata_.key_order(), parent));
+            while (true) {
+                const auto page = LKS_CO_TRY(co_await scan->next());
+                if (page.empty()) {
+                    break;
+                }
+                for (const meta::Record& record : page) {
+                    const auto log = log::trimmed_log(record.key);
+                    const auto start = index::parse_mark(record.value);
+                    if (!log.has_value() || !start.ok()) {
+                        problem("metadata {}: is no log's start", record.key);
+                        continue;
+                    }
+                    starts_[*log] = std::max(starts_[*log], *start);
+                }
+            }
+        }
+        co_return Status();
+    }
+
+    Offset start_of(LogId log) const {
+        const auto found = starts_.find(log);
+        return found == starts_.end() ? Offset(0) : found->second;
+    }
+
     /// All index records, log by log, each by ascending end.
     rt::Task<Status> walk_index() {
         const auto scan = metadata_.scan({.begin = "0", .end = ":", .partition_key = {}});
@@ -180,11 +215,15 @@ class Checker {
         ++logs_;
         drop_replaced(rows);
         check_chain(rows);
-        std::optional<log::FoldState> saved = check_fold(rows);
+        const std::optional<log::FoldState> folded = check_fold(rows);
+        const Offset start = start_of(rows.front().key.log);
         for (const Row& row : rows) {
+            if (row.key.end <= start) {
+                continue;  // trimmed: its object may be gone
+            }
             if (row.compacted()) {
-                LKS_CO_TRY(co_await note_compacted(row, saved));
-            } else {
+                LKS_CO_TRY(co_await note_compacted(row, folded));
+            } else if (!is_void(row, folded)) {
                 note_claim(row);
             }
         }
@@ -196,11 +235,12 @@ class Checker {
         std::vector<Row> kept;
         auto covered = Offset(std::numeric_limits<std::int64_t>::max());
         for (Row& row : std::views::reverse(rows)) {
+            if (row.begin() >= covered) {
+                report_.note("index {} is replaced and not yet deleted", row.record.key);
+                continue;
+            }
             if (row.compacted()) {
                 covered = row.begin();
-            } else if (row.begin() >= covered) {
-                report_.note("note: index {} is replaced and not yet deleted", row.record.key);
-                continue;
             }
             kept.push_back(std::move(row));
         }
@@ -209,8 +249,19 @@ class Checker {
     }
 
     void check_chain(const std::vector<Row>& rows) {
-        Offset end(0);
-        std::int64_t cumulative = 0;
+        const Row& first = rows.front();
+        const Offset start = start_of(first.key.log);
+        // What was trimmed may be gone.
+        Offset end = std::min(first.begin(), start);
+        std::int64_t cumulative =
+            first.begin() == Offset(0) ? 0 : first.key.cumulative - first.value.entry_size_bytes;
+        if (start > rows.back().key.end) {
+            problem(
+                "metadata {}: the log ends at {}",
+                log::start_key(first.key.log),
+                rows.back().key.end
+            );
+        }
         for (const Row& row : rows) {
             if (row.begin() != end) {
                 problem(
@@ -233,21 +284,40 @@ class Checker {
         }
     }
 
-    /// The stored fold, if there is one. It equals the fold from the beginning. Where that is
-    /// compacted, the stored one is taken for true; then it must reach as far as what was compacted
-    /// (INV-SNAPSHOT).
+    /// Published too late: its object may have gone before.
+    static bool is_void(const Row& row, const std::optional<log::FoldState>& folded) {
+        const OffsetRange range{row.begin(), row.key.end};
+        const bool known = folded.has_value() && folded->end >= range.end;
+        return known && folded->voids_in(range) == std::vector{range};
+    }
+
+    /// The fold, as far as it is known. The stored one equals the fold from the beginning. Where
+    /// that is compacted, the stored one is taken for true; then it must reach as far as what was
+    /// compacted (INV-SNAPSHOT).
     std::optional<log::FoldState> check_fold(const std::vector<Row>& rows) {
         const LogId log = rows.front().key.log;
         const auto stored = snapshots_.find(log);
-        if (stored == snapshots_.end()) {
-            return std::nullopt;
+        const bool is_stored = stored != snapshots_.end();
+        log::FoldState saved;
+        if (is_stored) {
+            saved = std::move(stored->second);
+            snapshots_.erase(stored);
         }
-        log::FoldState saved = std::move(stored->second);
-        snapshots_.erase(stored);
         std::optional<log::FoldState> state = log::FoldState();
         bool reached = saved.end == Offset(0);
+        const Offset begin = rows.front().begin();
+        if (!is_stored && begin > Offset(0)) {
+            return std::nullopt;
+        }
+        if (begin > Offset(0)) {  // what was trimmed is in the stored one only
+            state.reset();
+            if (saved.end <= begin) {
+                state = saved;
+                reached = saved.end == begin;
+            }
+        }
         for (const Row& row : rows) {
-            if (row.compacted() && row.key.end > saved.end) {
+            if (is_stored && row.compacted() && row.key.end > saved.end) {
                 problem(
                     "index {}: is compacted beyond the fold's end {}", row.record.key, saved.end
                 );
@@ -271,7 +341,7 @@ class Checker {
                 "metadata /lks/fold/{}: ends at {}, where no index record ends", log, saved.end
             );
         }
-        return saved;
+        return state.has_value() || !is_stored ? state : saved;
     }
 
     /// False when the rest of the log cannot be folded.
@@ -309,9 +379,11 @@ class Checker {
             ),
             .payload_bytes = row.value.entry_size_bytes,
             .cumulative = row.key.cumulative,
-            .voids = saved.has_value() && saved->end >= range.end
-                         ? std::optional(saved->voids_in(range))
-                         : std::nullopt,
+            .voids =
+                saved.has_value() && saved->end >= range.end && saved->voids_from <= range.begin
+                    ? std::optional(saved->voids_in(range))
+                    : std::nullopt,
+            .voids_checksum = row.value.extension.has_value() ? row.value.extension->crc32c : 0,
         });
         check_file_index(row);
         co_return Status();
@@ -439,7 +511,7 @@ class Checker {
             const auto page = LKS_CO_TRY(co_await objects_.list("", after, list_page));
             for (const objstore::ObjectInfo& object : page.objects) {
                 if (wal::object_date(object.name).has_value() && !claims_.contains(object.name)) {
-                    report_.note("note: orphan object {} of {} bytes", object.name, object.size);
+                    report_.note("orphan object {} of {} bytes", object.name, object.size);
                 }
                 after = object.name;
             }
@@ -452,6 +524,7 @@ class Checker {
     objstore::ObjectStore& objects_;
     Report& report_;
     std::map<LogId, log::FoldState> snapshots_;         // not yet compared
+    std::map<LogId, Offset> starts_;                    // of trimmed logs
     std::map<std::string, std::vector<Claim>> claims_;  // by object
     std::vector<CompactedClaim> compacted_;
     std::uint64_t snapshots_count_ = 0;
@@ -461,17 +534,20 @@ class Checker {
 
 }  // namespace
 
-Result<Exit> check(const server::Settings& settings) {
+Result<Exit> check(const server::Settings& settings, RecordFormat format) {
     const auto leaves = LKS_TRY(server::Leaves::open(settings, server::Open::existing));
-    Report report;
+    Report report(format);
     Checker checker(leaves->metadata(), leaves->objects(), report);
     LKS_TRY(server::run_blocking(leaves->loops()[0], checker.run()));
     compact::TableFilesLoader loader;
+    Progress progress("compacted objects", checker.compacted().size());
+    std::uint64_t checked = 0;
     for (const CompactedClaim& claim : checker.compacted()) {
+        progress.show(checked++);
         LKS_TRY(check_compacted(*leaves, loader, claim, report));
     }
     const std::size_t tables = LKS_TRY(check_tables(*leaves, loader, report));
-    report.note("note: {}, {} tables, {} problems", checker.counts(), tables, report.problems());
+    report.note("{}, {} tables, {} problems", checker.counts(), tables, report.problems());
     LKS_TRY(report.output());
     return report.problems() == 0 ? Exit::ok : Exit::failed;
 }

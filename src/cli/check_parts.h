@@ -24,6 +24,8 @@ struct CompactedClaim {
     std::int64_t cumulative = 0;  // payload of the log up to the range's end
     /// Offsets that hold nothing; absent: not known.
     std::optional<std::vector<OffsetRange>> voids;
+    /// compact::voids_checksum of them; 0: not known.
+    std::uint32_t voids_checksum = 0;
 };
 
 /// Both files are there and decode, are of this log, and hold exactly the claim's offsets but for

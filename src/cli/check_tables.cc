@@ -4,13 +4,16 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/format.h"
 #include "base/uuid.h"
+#include "catalog/stored_stream.h"
 #include "cli/check_parts.h"
 #include "cli/log_rows.h"
 #include "cli/stored_tables.h"
+#include "server/blocking.h"
 
 namespace lakestream::cli {
 
@@ -58,19 +61,23 @@ class TableChecker {
         report_.problem("table {}: {}; {}", table_.folder, what, table_remedy(table_.folder));
     }
 
+    /// Says what the committer says.
     void check_position() {
-        if (!table_.position.ok()) {
+        if (stream_ == nullptr) {
+            report_.note("table {} is of a topic that was deleted", table_.folder);
+            return;
+        }
+        const std::string stream = uuid_text(stream_->incarnation);
+        if (const std::string why = why_suspended(table_, stream); !why.empty()) {
             report_.problem(
-                "table {}: nothing is committed to it any more: {}; move tables/{} away and start "
-                "the node to have it made again",
+                "table {}: suspended, nothing is committed to it: {}; {}",
                 table_.folder,
-                table_.position.error().message,
-                table_.folder
+                why,
+                suspended_remedy(table_.folder)
             );
-        } else if (stream_ == nullptr ||
-                   table_.position->stream != uuid_text(stream_->incarnation)) {
-            report_.note("note: table {} is of a topic that was deleted", table_.folder);
-            stream_ = nullptr;
+        }
+        if (table_.position.ok() && table_.position->stream != stream) {
+            stream_ = nullptr;  // its offsets are those of an earlier topic
         }
     }
 
@@ -160,9 +167,7 @@ class TableChecker {
         }
         if (table_.delete_files > 0) {
             report_.note(
-                "note: table {} has {} delete files of another engine",
-                table_.folder,
-                table_.delete_files
+                "table {} has {} delete files of another engine", table_.folder, table_.delete_files
             );
         }
     }
@@ -172,6 +177,35 @@ class TableChecker {
     catalog::StreamPtr stream_;  // null: deleted
     Report& report_;
 };
+
+/// `<namespace>/<topic>` of every topic.
+rt::Task<Result<std::vector<std::string>>> list_topics(meta::MetadataStore& metadata) {
+    std::vector<std::string> folders;
+    for (const std::string& ns : LKS_CO_TRY(co_await catalog::list_namespaces(metadata))) {
+        const auto none = [](const catalog::StreamName&, meta::VersionId) {
+            return catalog::StreamPtr();
+        };
+        const auto listed = LKS_CO_TRY(co_await catalog::list_streams(metadata, ns, none));
+        for (const catalog::VersionedStream& each : listed.streams) {
+            folders.push_back(fmt::format("{}/{}", ns, each.stream->name.name));
+        }
+        for (const catalog::StreamName& each : listed.unclear) {
+            folders.push_back(fmt::format("{}/{}", ns, each.name));
+        }
+    }
+    co_return folders;
+}
+
+/// Of tables, and of the topics that may have one: a folder that is a link is not listed, but
+/// committed to.
+Result<std::set<std::string>> table_folders(server::Leaves& leaves, StoredTables& tables) {
+    const auto listed = LKS_TRY(tables.list());
+    const auto topics =
+        LKS_TRY(server::run_blocking(leaves.loops()[0], list_topics(leaves.metadata())));
+    std::set<std::string> folders(listed.begin(), listed.end());
+    folders.insert(topics.begin(), topics.end());
+    return folders;
+}
 
 }  // namespace
 
@@ -185,10 +219,13 @@ Result<std::size_t> check_tables(
         .loader = loader,
     });
     std::size_t count = 0;
-    for (const std::string& folder : LKS_TRY(tables.list())) {
+    for (const std::string& folder : LKS_TRY(table_folders(leaves, tables))) {
         const auto table = tables.load(folder);
+        auto stream = load_stream(leaves, folder);
         if (table.is(ErrorCode::not_found)) {
-            report.note("note: {} in the folder of tables is no table", folder);
+            if (!stream.ok()) {
+                report.note("{} in the folder of tables is no table", folder);
+            }
             continue;
         }
         ++count;
@@ -196,7 +233,6 @@ Result<std::size_t> check_tables(
             report.problem("{}", table_error(table.error(), folder));
             continue;
         }
-        auto stream = load_stream(leaves, folder);
         if (!stream.ok() && !stream.is(ErrorCode::not_found)) {
             return stream.error();
         }

@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view client_name = "lakestream-cli";
 constexpr std::int32_t frame_bytes_max = 1 << 30;
 constexpr std::size_t chunk_bytes = 1 << 20;
+constexpr std::size_t reserved_bytes_max = 8 << 20;  // of a claimed size; more has to arrive first
 
 }  // namespace
 
@@ -33,9 +34,11 @@ rt::Task<Result<std::unique_ptr<Broker>>> Broker::connect(
     net::Network& network, net::Address address, Deadline deadline
 ) {
     rt::Executor& executor = co_await rt::this_executor();
-    auto broker = std::make_unique<Broker>(
-        executor, LKS_CO_TRY(co_await network.connect(std::move(address), deadline))
-    );
+    auto stream = co_await network.connect(std::move(address), deadline);
+    if (stream.is(ErrorCode::unavailable)) {
+        co_return unavailable("{}; is a broker running there?", stream.error().message);
+    }
+    auto broker = std::make_unique<Broker>(executor, LKS_CO_TRY(std::move(stream)));
     Status learned = co_await broker->learn_versions();
     if (!learned.ok()) {
         co_await broker->close();
@@ -55,7 +58,11 @@ Result<std::int16_t> Broker::version(kafka::ApiKey api, std::int16_t at_most) co
     const std::int16_t theirs = version_max_[static_cast<std::size_t>(key)];
     const std::int16_t used = std::min({theirs, info.versions.last, at_most});
     if (used < info.versions.first) {
-        return unsupported("the broker does not serve {} in a version we speak", info.name);
+        return unsupported(
+            "this broker does not serve {}{}: see `lakestream cluster apis`",
+            info.name,
+            theirs < 0 ? "" : " in a version we speak"
+        );
     }
     return used;
 }
@@ -155,6 +162,7 @@ rt::Task<Result<Bytes>> Broker::read_frame() {
         co_return corrupt("the broker sent a frame of {} bytes", size);
     }
     std::vector<std::byte> frame;
+    frame.reserve(std::min(static_cast<std::size_t>(size), reserved_bytes_max));
     while (frame.size() < static_cast<std::size_t>(size)) {
         const std::size_t at = frame.size();
         frame.resize(at + std::min(chunk_bytes, static_cast<std::size_t>(size) - at));
@@ -178,14 +186,20 @@ void Broker::fail(Error error) {
     changed_.notify_all();
 }
 
-Status check_code(kafka::ErrorCode code, std::string_view what) {
+Status check_code(
+    kafka::ErrorCode code, std::string_view what, const std::optional<std::string>& message
+) {
     if (code == kafka::ErrorCode::none) {
         return {};
     }
-    if (kafka::is_retriable(code)) {
-        return unavailable("{}: {}", what, kafka::to_string(code));
+    std::string_view why = message.has_value() ? std::string_view(*message) : std::string_view();
+    while (why.ends_with('.')) {
+        why.remove_suffix(1);
     }
-    return invalid_argument("{}: {}", what, kafka::to_string(code));
+    const std::string text = why.empty()
+                                 ? fmt::format("{}: {}", what, kafka::to_string(code))
+                                 : fmt::format("{}: {} ({})", what, why, kafka::to_string(code));
+    return kafka::is_retriable(code) ? unavailable("{}", text) : invalid_argument("{}", text);
 }
 
 }  // namespace lakestream::cli

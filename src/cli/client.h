@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,8 @@ class Broker {
     Broker& operator=(const Broker&) = delete;
 
     rt::Task<void> close();
+    /// Fail all calls, now and later, with `cancelled`.
+    void abort() { fail(cancelled("interrupted")); }
 
     rt::Executor& executor() const { return scope_.executor(); }
     MonoTime now() const { return scope_.executor().now(); }
@@ -46,6 +51,9 @@ class Broker {
     /// The newest version of a request that both sides know, at most `at_most`. Errors:
     /// `unsupported`.
     Result<std::int16_t> version(codec::kafka::ApiKey api, std::int16_t at_most) const;
+
+    /// The newest version of each API that the broker serves, by key; -1: none.
+    std::span<const std::int16_t> versions() const { return version_max_; }
 
     /// One request and its answer. **The call orders**: requests are sent in the order of the
     /// calls of `send`.
@@ -92,7 +100,12 @@ class Broker {
     rt::TaskScope scope_;
 };
 
-/// An error code of a response as an Error that names `what`; ok for none.
-Status check_code(codec::kafka::ErrorCode code, std::string_view what);
+/// An error code of a response as an Error that names `what`, with what the broker says about it;
+/// ok for none.
+Status check_code(
+    codec::kafka::ErrorCode code,
+    std::string_view what,
+    const std::optional<std::string>& message = std::nullopt
+);
 
 }  // namespace lakestream::cli

@@ -24,23 +24,23 @@ class Client : public ::testing::Test {
     void TearDown() override { disconnect(); }
 
     void start() {
-        ASSERT_TRUE(world.start().ok());
-        auto connected = sim.run(
-            Broker::connect(world.client_network, {.host = "node", .port = 9092}, no_deadline)
+        ASSERT_TRUE(world_.start().ok());
+        auto connected = sim_.run(
+            Broker::connect(world_.client_network, {.host = "node", .port = 9092}, no_deadline)
         );
         ASSERT_TRUE(connected.ok()) << connected.error().to_string();
-        broker = std::move(*connected);
+        broker_ = std::move(*connected);
     }
 
     void disconnect() {
-        if (broker != nullptr) {
-            sim.run(broker->close());
-            broker.reset();
+        if (broker_ != nullptr) {
+            sim_.run(broker_->close());
+            broker_.reset();
         }
     }
 
     void crash() {
-        world.crash();
+        world_.crash();
         disconnect();
     }
 
@@ -50,7 +50,7 @@ class Client : public ::testing::Test {
         created.name = topic;
         created.num_partitions = 2;
         created.replication_factor = 1;
-        auto response = sim.run(broker->call<kafka::CreateTopicsResponse>(std::move(request)));
+        auto response = sim_.run(broker_->call<kafka::CreateTopicsResponse>(std::move(request)));
         return response.ok() ? check_code(response->topics.at(0).error_code, topic)
                              : Status(response.error());
     }
@@ -73,7 +73,7 @@ class Client : public ::testing::Test {
         auto& asked = request.topics.emplace_back();
         asked.topic = topic;
         asked.partitions.push_back({.partition = 1, .partition_max_bytes = 1 << 20});
-        const auto response = sim.run(broker->call<kafka::FetchResponse>(std::move(request), 12));
+        const auto response = sim_.run(broker_->call<kafka::FetchResponse>(std::move(request), 12));
         LKS_ASSERT(response.ok());
         Bytes left = response->responses.at(0).partitions.at(0).records.value_or(Slices()).join();
         std::vector<std::string> values;
@@ -91,9 +91,9 @@ class Client : public ::testing::Test {
         return values;
     }
 
-    server::testing::SimNode world;
-    rt::SimTest& sim = world.sim;
-    std::unique_ptr<Broker> broker;
+    server::testing::SimNode world_;
+    rt::SimTest& sim_ = world_.sim;
+    std::unique_ptr<Broker> broker_;
 };
 
 TEST_F(Client, WhatWasAcknowledgedSurvivesACrash) {
@@ -103,7 +103,7 @@ TEST_F(Client, WhatWasAcknowledgedSurvivesACrash) {
     for (int i = 0; i < 20; ++i) {
         const std::string value = fmt::format("value {}", i);
         const auto response =
-            sim.run(broker->call<kafka::ProduceResponse>(produce_request("t", value), 12));
+            sim_.run(broker_->call<kafka::ProduceResponse>(produce_request("t", value), 12));
         ASSERT_TRUE(response.ok());
         const auto& answer = response->responses.at(0).partition_responses.at(0);
         ASSERT_EQ(answer.error_code, kafka::ErrorCode::none);
@@ -115,11 +115,11 @@ TEST_F(Client, WhatWasAcknowledgedSurvivesACrash) {
         }
     }
     EXPECT_EQ(read("t"), acknowledged);
-    const auto ends = sim.run(load_offsets(*broker, "t", {0, 1}, end_timestamp));
+    const auto ends = sim_.run(load_offsets(*broker_, "t", {0, 1}, end_timestamp));
     ASSERT_TRUE(ends.ok());
     EXPECT_EQ(*ends, (std::vector{Offset(0), Offset(20)}));
     // No record is as late as this: the end of each partition.
-    const auto late = sim.run(load_offsets(*broker, "t", {0, 1}, 5000));
+    const auto late = sim_.run(load_offsets(*broker_, "t", {0, 1}, 5000));
     ASSERT_TRUE(late.ok());
     EXPECT_EQ(*late, *ends);
 }
@@ -130,14 +130,14 @@ TEST_F(Client, AnswersComeInTheOrderOfTheRequests) {
     for (int i = 0; i < 10; ++i) {
         codec::Writer body;
         ASSERT_TRUE(produce_request("t", std::to_string(i)).encode(body, 12).ok());
-        answers.push_back(broker->send(kafka::ApiKey::produce, 12, body.finish()));
+        answers.push_back(broker_->send(kafka::ApiKey::produce, 12, body.finish()));
     }
     for (int i = 0; i < 10; ++i) {
         const auto wait = [](rt::Future<Result<Bytes>> future) -> rt::Task<Result<Bytes>> {
             co_return co_await std::move(future);
         };
         const auto response = Broker::decode<kafka::ProduceResponse>(
-            sim.run(wait(std::move(answers[static_cast<std::size_t>(i)]))),
+            sim_.run(wait(std::move(answers[static_cast<std::size_t>(i)]))),
             kafka::ApiKey::produce,
             12
         );
@@ -149,13 +149,13 @@ TEST_F(Client, AnswersComeInTheOrderOfTheRequests) {
 TEST_F(Client, ALostConnectionFailsEveryCall) {
     crash();
     start();
-    world.wires.reset_all("node");
-    EXPECT_FALSE(sim.run(broker->call<kafka::MetadataResponse>(kafka::MetadataRequest())).ok());
-    EXPECT_FALSE(sim.run(broker->call<kafka::MetadataResponse>(kafka::MetadataRequest())).ok());
+    world_.wires.reset_all("node");
+    EXPECT_FALSE(sim_.run(broker_->call<kafka::MetadataResponse>(kafka::MetadataRequest())).ok());
+    EXPECT_FALSE(sim_.run(broker_->call<kafka::MetadataResponse>(kafka::MetadataRequest())).ok());
 }
 
 TEST_F(Client, SaysWhichTopicIsMissing) {
-    const auto topic = sim.run(load_topic(*broker, "nowhere"));
+    const auto topic = sim_.run(load_topic(*broker_, "nowhere"));
     ASSERT_FALSE(topic.ok());
     EXPECT_EQ(topic.error().message, "there is no topic nowhere: see `lakestream topic list`");
 }

@@ -1,215 +1,358 @@
 // SPDX-License-Identifier: Apache-2.0
-// topic consume: records to stdout, as text or JSON lines.
-#include <charconv>
-#include <cstdio>
+// topic consume: records to stdout, as text or JSON lines; alone, or as a member of a group.
+#include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/group_member.h"
+#include "cli/record_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/topic_info.h"
 #include "codec/kafka/gen/fetch.h"
-#include "codec/record_reader.h"
+#include "server/process.h"
 
 namespace lakestream::cli {
 
 namespace kafka = codec::kafka;
-using nlohmann::json;
 
 namespace {
 
 constexpr std::int16_t version_max = 12;  // the last that names topics
-constexpr std::int32_t partition_bytes = 1 << 20;
-constexpr std::int32_t response_bytes = 16 << 20;
+constexpr std::int32_t partition_bytes_min = 1 << 20;
+constexpr std::int32_t response_bytes = 4 << 20;  // what is printed is still in the cache
 constexpr std::size_t batch_bytes_max = 1 << 30;
+constexpr std::size_t print_bytes = 256 << 10;
 constexpr std::int32_t wait_ms = 500;
+constexpr Duration signals_every = 50ms;
+constexpr Duration commit_every = 5s;
 
 struct Span {
-    Offset next;
-    Offset end;  // where to stop, unless following
+    Offset next;   // to be printed
+    Offset fetch;  // to be asked for; ahead of `next` while an answer is printed
+    Offset end;    // where to stop, unless following
+};
+
+/// Batches of one partition, as fetched.
+struct Fetched {
+    std::int32_t partition;
+    Bytes batches;
 };
 
 class Consumer {
   public:
     Consumer(Broker& broker, const Consume& options) : broker_(broker), options_(options) {}
 
-    rt::Task<Status> run() {
-        LKS_CO_TRY(co_await find_spans());
-        while (!done()) {
-            auto response =
-                LKS_CO_TRY(co_await broker_.call<kafka::FetchResponse>(request(), version_max));
-            LKS_CO_TRY(check_code(response.error_code, options_.topic));
-            for (const auto& topic : response.responses) {
-                for (const auto& partition : topic.partitions) {
-                    LKS_CO_TRY(take(partition));
-                }
-            }
-            if (std::fflush(stdout) != 0) {
-                co_return unavailable("cannot write to stdout");
-            }
+    rt::Task<Status> run(net::Network& network) {
+        rt::TaskScope scope(broker_.executor());
+        scope.spawn(watch_signals(scope.stop()));
+        Status done =
+            options_.group.has_value() ? co_await run_in_group(network) : co_await run_alone();
+        co_await scope.close();
+        Status printed = flush();
+        if (stopping_) {
+            co_return printed;  // what else failed did so because we were told to stop
         }
-        co_return Status();
+        LKS_CO_TRY(std::move(done));
+        co_return printed;
     }
 
   private:
     bool full() const { return options_.count.has_value() && printed_ >= *options_.count; }
 
-    bool done() const {
-        if (full()) {
-            return true;
-        }
+    /// Whether nothing has to be asked for any more.
+    bool fetched_all() const {
         for (const auto& [partition, span] : spans_) {
-            if (options_.follow || span.next < span.end) {
+            if (options_.follow || span.fetch < span.end) {
                 return false;
             }
         }
         return true;
     }
 
-    rt::Task<Status> find_spans() {
-        const auto topic = LKS_CO_TRY(co_await load_topic(broker_, options_.topic));
-        std::vector<std::int32_t> numbers;
-        for (const auto& partition : topic.partitions) {
-            if (!options_.partition || *options_.partition == partition.partition_index) {
-                numbers.push_back(partition.partition_index);
+    /// The first signal ends the wait for the broker; the next one ends the process.
+    rt::Task<void> watch_signals(rt::StopSource& stop) {
+        while (!co_await stop.sleep_until(broker_.now() + signals_every)) {
+            if (server::signal_came()) {
+                stopping_ = true;
+                broker_.abort();
+                co_return;
             }
         }
-        if (numbers.empty()) {
-            co_return invalid_argument("{} has no such partition", options_.topic);
+    }
+
+    rt::Task<Status> run_alone() {
+        const Topic topic = LKS_CO_TRY(co_await load_topic(broker_, options_.topic));
+        const auto numbers = LKS_CO_TRY(partitions_of(topic, options_.partition));
+        const auto begins =
+            LKS_CO_TRY(co_await find_offsets(broker_, options_.topic, numbers, options_.from));
+        LKS_CO_TRY(co_await begin_at(numbers, begins));
+        co_return co_await fetch_and_print(nullptr);
+    }
+
+    rt::Task<Status> run_in_group(net::Network& network) {
+        co_return co_await with_coordinator(
+            network,
+            broker_,
+            *options_.group,
+            [this] [[clang::coro_wrapper]] (Broker & coordinator) {
+                return run_as_member(coordinator);
+            }
+        );
+    }
+
+    rt::Task<Status> run_as_member(Broker& coordinator) {
+        GroupMember member(coordinator, *options_.group, options_.topic);
+        Status done = co_await take_part(coordinator, member);
+        if (done.ok() || stopping_) {
+            Status printed = flush();
+            Status committed = printed.ok() ? co_await commit(member) : std::move(printed);
+            done = committed.is(ErrorCode::conflict) ? Status() : std::move(committed);
         }
-        const auto begins = LKS_CO_TRY(co_await find_begins(numbers));
+        co_await member.close();
+        co_return done;
+    }
+
+    /// From one assignment to the next.
+    rt::Task<Status> take_part(Broker& coordinator, GroupMember& member) {
+        const Topic topic = LKS_CO_TRY(co_await load_topic(broker_, options_.topic));
+        const auto all = LKS_CO_TRY(partitions_of(topic));
+        do {
+            const auto mine =
+                LKS_CO_TRY(co_await member.join(static_cast<std::int32_t>(all.size())));
+            auto offsets = LKS_CO_TRY(
+                co_await load_committed(coordinator, *options_.group, options_.topic, mine)
+            );
+            const auto begins =
+                LKS_CO_TRY(co_await find_offsets(broker_, options_.topic, mine, options_.from));
+            for (std::size_t i = 0; i < mine.size(); ++i) {
+                offsets[i] = offsets[i] < Offset(0) ? begins[i] : offsets[i];
+            }
+            LKS_CO_TRY(co_await begin_at(mine, offsets));
+            LKS_CO_TRY(co_await fetch_and_print(&member));
+            while (options_.follow && spans_.empty() && !member.is_stale() && !stopping_) {
+                co_await rt::sleep_until(broker_.now() + signals_every);  // others have them all
+            }
+            if (member.is_stale()) {
+                LKS_CO_TRY(flush());
+                const Status committed = co_await commit(member);
+                if (!committed.ok() && !committed.is(ErrorCode::conflict)) {
+                    co_return committed;
+                }
+            }
+        } while (member.is_stale() && !full() && !stopping_);
+        co_return Status();
+    }
+
+    rt::Task<Status> begin_at(std::vector<std::int32_t> numbers, std::vector<Offset> begins) {
         const auto ends =
             LKS_CO_TRY(co_await load_offsets(broker_, options_.topic, numbers, end_timestamp));
+        spans_.clear();
         for (std::size_t i = 0; i < numbers.size(); ++i) {
-            spans_.emplace(numbers[i], Span{.next = begins[i], .end = ends[i]});
+            spans_.emplace(numbers[i], Span{.next = begins[i], .fetch = begins[i], .end = ends[i]});
         }
         co_return Status();
     }
 
-    rt::Task<Result<std::vector<Offset>>> find_begins(std::vector<std::int32_t> numbers) {
-        const std::string_view from = options_.from;
-        std::int64_t timestamp = begin_timestamp;
-        if (from == "end") {
-            timestamp = end_timestamp;
-        } else if (from.starts_with('@')) {
-            timestamp = LKS_CO_TRY(parse_timestamp(from.substr(1)));
-        } else if (from != "beginning") {
-            co_return std::vector<Offset>(numbers.size(), Offset(LKS_CO_TRY(parse_integer(from))));
+    /// Until the end, the count, a signal, or a new assignment. While an answer is printed, the
+    /// next one is on its way.
+    rt::Task<Status> fetch_and_print(GroupMember* member) {
+        const auto version = LKS_CO_TRY(broker_.version(kafka::ApiKey::fetch, version_max));
+        MonoTime committed = broker_.now();
+        std::vector<Fetched> fetched;
+        while (!full() && (!fetched.empty() || !fetched_all())) {
+            std::optional<rt::Future<Result<Bytes>>> answer;
+            if (!fetched_all()) {
+                answer.emplace(LKS_CO_TRY(ask(version)));
+                co_await rt::yield();  // lets it go out
+            }
+            LKS_CO_TRY(print(std::exchange(fetched, {})));
+            if (full() || !answer.has_value()) {
+                break;
+            }
+            fetched = LKS_CO_TRY(take(co_await std::move(*answer), version));
+            if (member != nullptr && member->is_stale()) {
+                co_return print(fetched);
+            }
+            if (member != nullptr && broker_.now() >= committed + commit_every) {
+                LKS_CO_TRY(flush());
+                LKS_CO_TRY(co_await commit_now(*member));
+                committed = broker_.now();
+            }
         }
-        co_return co_await load_offsets(broker_, options_.topic, std::move(numbers), timestamp);
+        co_return Status();
     }
 
-    kafka::FetchRequest request() const {
+    rt::Task<Status> commit_now(GroupMember& member) {
+        Status done = co_await commit(member);
+        co_return done.is(ErrorCode::conflict) ? Status() : done;  // the member knows
+    }
+
+    rt::Task<Status> commit(GroupMember& member) {
+        std::map<std::int32_t, Offset> next;
+        for (const auto& [partition, span] : spans_) {
+            next.emplace(partition, span.next);
+        }
+        co_return co_await member.commit(std::move(next));
+    }
+
+    Result<rt::Future<Result<Bytes>>> ask(std::int16_t version) {
         kafka::FetchRequest request;
         request.max_wait_ms = wait_ms;
         request.min_bytes = 1;
         request.max_bytes = response_bytes;
         auto& topic = request.topics.emplace_back();
         topic.topic = options_.topic;
+        const auto each = response_bytes / static_cast<std::int32_t>(spans_.size());
         for (const auto& [partition, span] : spans_) {
-            if (options_.follow || span.next < span.end) {
+            if (options_.follow || span.fetch < span.end) {
                 topic.partitions.push_back({
                     .partition = partition,
-                    .fetch_offset = span.next.v,
-                    .partition_max_bytes = partition_bytes,
+                    .fetch_offset = span.fetch.v,
+                    .partition_max_bytes = std::max(partition_bytes_min, each),
                 });
             }
         }
-        return request;
+        // A broker fills its answer in the order asked: each partition is the first at times.
+        auto& asked = topic.partitions;
+        const auto first = static_cast<std::ptrdiff_t>(rounds_++ % asked.size());
+        std::rotate(asked.begin(), asked.begin() + first, asked.end());
+        codec::Writer body;
+        LKS_TRY(request.encode(body, version));
+        return broker_.send(kafka::ApiKey::fetch, version, body.finish());
     }
 
-    Status take(const kafka::FetchResponse::PartitionData& data) {
-        const std::string what = fmt::format("{} {}", options_.topic, data.partition_index);
-        LKS_TRY(check_code(data.error_code, what));
-        Span& span = spans_.at(data.partition_index);
-        Bytes records = data.records.value_or(Slices()).join();
-        while (records.size() >= codec::batch_header_bytes) {
-            auto header = codec::read_batch_header(records.span());
+    Result<std::vector<Fetched>> take(Result<Bytes> frame, std::int16_t version) {
+        auto response = LKS_TRY(
+            Broker::decode<kafka::FetchResponse>(std::move(frame), kafka::ApiKey::fetch, version)
+        );
+        LKS_TRY(check_code(response.error_code, options_.topic));
+        std::vector<Fetched> fetched;
+        for (auto& topic : response.responses) {
+            for (auto& data : topic.partitions) {
+                if (data.error_code == kafka::ErrorCode::offset_out_of_range) {
+                    return out_of_range(
+                        "{0} {1} does not hold offset {2}: see `lakestream topic describe {0}`",
+                        options_.topic,
+                        data.partition_index,
+                        spans_.contains(data.partition_index)
+                            ? spans_.at(data.partition_index).fetch
+                            : Offset(-1)
+                    );
+                }
+                LKS_TRY(check_code(
+                    data.error_code, fmt::format("{} {}", options_.topic, data.partition_index)
+                ));
+                const auto span = spans_.find(data.partition_index);
+                if (span == spans_.end()) {
+                    return corrupt("the broker answered about partition {}", data.partition_index);
+                }
+                Bytes records = data.records.value_or(Slices()).join();
+                LKS_TRY(advance(records, span->second));
+                if (!records.empty()) {
+                    fetched.push_back({.partition = data.partition_index, .batches = records});
+                }
+            }
+        }
+        return fetched;
+    }
+
+    /// Moves `fetch` behind the whole batches, and cuts off what is behind them.
+    static Status advance(Bytes& records, Span& span) {
+        std::size_t whole = 0;
+        while (records.size() - whole >= codec::batch_header_bytes) {
+            const auto header = codec::read_batch_header(records.span().subspan(whole));
             if (!header.ok() &&
                 header.error().reason == static_cast<std::uint16_t>(codec::BatchFault::cut_short)) {
                 break;  // Kafka cuts the last batch to the limit
             }
             LKS_TRY(header);
-            LKS_TRY(codec::check_batch_crc(*header, records.span()));
-            const Bytes batch = records.slice(0, header->size());
-            if (header->record_count > 0) {
-                LKS_TRY(print_batch(data.partition_index, batch, span));
-            }
-            span.next = std::max(span.next, header->last_offset() + 1);
-            records = records.slice(batch.size(), records.size() - batch.size());
+            span.fetch = std::max(span.fetch, header->last_offset() + 1);
+            whole += header->size();
         }
+        records = records.slice(0, whole);
         return {};
     }
 
-    Status print_batch(std::int32_t partition, const Bytes& batch, const Span& span) {
+    Status print(const std::vector<Fetched>& fetched) {
+        for (const Fetched& part : fetched) {
+            Span& span = spans_.at(part.partition);
+            for (Bytes left = part.batches; !left.empty() && !full();) {
+                const auto header = LKS_TRY(codec::read_batch_header(left.span()));
+                LKS_TRY(codec::check_batch_crc(header, left.span()));
+                const Bytes batch = left.slice(0, header.size());
+                if (header.record_count > 0 && !header.is_control()) {
+                    LKS_TRY(print_batch(part.partition, batch, span));
+                }
+                if (!full()) {
+                    span.next = std::max(span.next, header.last_offset() + 1);
+                }
+                left = left.slice(batch.size(), left.size() - batch.size());
+            }
+        }
+        return flush();
+    }
+
+    Status print_batch(std::int32_t partition, const Bytes& batch, Span& span) {
         auto reader = LKS_TRY(codec::RecordReader::open(batch, batch_bytes_max));
-        for (codec::Record record; !full() && reader.next(record);) {
-            const Offset offset = reader.header().base_offset + record.offset_delta;
+        const bool json = options_.format == RecordFormat::json;
+        while (!full() && (json ? reader.next(record_) : reader.next_without_headers(record_))) {
+            const Offset offset = reader.header().base_offset + record_.offset_delta;
             if (offset < span.next || (!options_.follow && offset >= span.end)) {
                 continue;
             }
-            LKS_TRY(print(partition, offset, record));
+            if (json) {
+                const RecordPlace place{
+                    .topic = options_.topic, .partition = partition, .offset = offset
+                };
+                append_json(out_, place, record_);
+            } else {
+                append_text(out_, record_, options_.keyed);
+            }
             ++printed_;
+            span.next = offset + 1;
+            if (out_.size() >= print_bytes) {
+                LKS_TRY(put_text(out_));
+                out_.clear();
+            }
         }
         return reader.status();
     }
 
-    Status print(std::int32_t partition, Offset offset, const codec::Record& record) const {
-        const auto view = [](const codec::NullableBytes& bytes) {
-            return bytes.has_value()
-                       ? std::string_view(
-                             reinterpret_cast<const char*>(bytes->data()), bytes->size()
-                         )
-                       : std::string_view();
-        };
-        if (options_.format == RecordFormat::text) {
-            std::string line(view(record.value));
-            if (options_.keyed) {
-                line.insert(0, fmt::format("{}	", view(record.key)));
-            }
-            return put_line(line);
-        }
-        json line = {
-            {"topic", options_.topic},
-            {"partition", partition},
-            {"offset", offset.v},
-            {"timestamp", record.timestamp},
-        };
-        put_bytes(line, "key", record.key);
-        put_bytes(line, "value", record.value);
-        if (!record.headers.empty()) {
-            json& headers = line["headers"] = json::array();
-            for (const codec::RecordHeader& header : record.headers) {
-                json& one = headers.emplace_back(json::object());
-                put_bytes(one, "key", std::as_bytes(std::span(header.key)));
-                put_bytes(one, "value", header.value);
-            }
-        }
-        return put_line(line.dump());
+    Status flush() {
+        LKS_TRY(put_text(out_));
+        out_.clear();
+        return flush_lines();
     }
 
     Broker& broker_;
     const Consume& options_;
-    std::map<std::int32_t, Span> spans_;
+    std::map<std::int32_t, Span> spans_;  // by partition
     std::uint64_t printed_ = 0;
+    std::uint64_t rounds_ = 0;
+    codec::Record record_;
+    std::string out_;  // printed, not yet written
+    bool stopping_ = false;
 };
 
-struct Command {
-    const Consume& options;
-
-    rt::Task<Status> operator()(Broker& broker) {
-        Consumer consumer(broker, options);
-        co_return co_await consumer.run();
-    }
-};
+rt::Task<Status> consume_from(net::Network& network, Broker& broker, const Consume& options) {
+    Consumer consumer(broker, options);
+    co_return co_await consumer.run(network);
+}
 
 }  // namespace
 
 Status topic_consume(const std::string& bootstrap, const Consume& options) {
+    server::hold_signals();
     Session session;
-    return session.run(with_broker(session.network(), bootstrap, Command{options}));
+    return session.run(with_broker(
+        session.network(),
+        bootstrap,
+        [&] [[clang::coro_wrapper]] (Broker & broker) {
+            return consume_from(session.network(), broker, options);
+        }
+    ));
 }
 
 }  // namespace lakestream::cli

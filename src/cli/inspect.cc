@@ -13,8 +13,8 @@
 #include "log/index_scan.h"
 #include "server/blocking.h"
 #include "server/leaves.h"
-#include "table/bytes_file.h"
 #include "table/compacted_index.h"
+#include "table/whole_pair.h"
 #include "wal/object_format.h"
 
 namespace lakestream::cli {
@@ -113,6 +113,7 @@ void put_fold(json& line, const log::FoldState& state) {
             {{"id", id}, {"epoch", producer.epoch}, {"batches", std::move(batches)}}
         );
     }
+    line["voids_from"] = state.voids_from.v;
     for (const OffsetRange& range : state.voids) {
         line["voids"].push_back({{"begin", range.begin.v}, {"end", range.end.v}});
     }
@@ -190,13 +191,11 @@ Error damaged(Error error, const std::string& path) {
     return std::move(error).with_context(path);
 }
 
-Status print_entries(
-    table::CompactedReader& reader, const std::vector<table::EntryHeader>& headers
-) {
+Status print_entries(table::WholePair& pair, const std::vector<table::EntryHeader>& headers) {
     constexpr std::uint64_t read_bytes = 1 << 20;
     for (std::size_t i = 0; i < headers.size();) {
         for (const table::CompactedEntry& entry :
-             LKS_TRY(reader.read(headers[i].offset, read_bytes))) {
+             LKS_TRY(pair.read(headers[i].offset, read_bytes))) {
             LKS_TRY(print({
                 {"kind", "entry"},
                 {"begin", entry.range.begin.v},
@@ -229,12 +228,9 @@ Status inspect_compacted(const std::string& file) {
         return damaged(headers.error(), index);
     }
     const auto files = LKS_TRY(table::load_table_files());
-    const auto reader = files->read_compacted(
-        std::make_unique<table::BytesFile>(parquet_bytes),
-        std::make_unique<table::BytesFile>(index_bytes)
-    );
-    if (!reader.ok()) {
-        return damaged(reader.error(), parquet);
+    auto pair = table::WholePair::open(*files, parquet_bytes, index_bytes);
+    if (!pair.ok()) {
+        return damaged(pair.error(), parquet);
     }
     json line = {
         {"kind", "compacted"},
@@ -242,7 +238,7 @@ Status inspect_compacted(const std::string& file) {
         {"bytes", parquet_bytes.size()},
         {"index_bytes", index_bytes.size()},
         {"entries", headers->size()},
-        {"footer", (*reader)->footer()},
+        {"footer", pair->footer()},
     };
     std::int64_t records = 0;
     std::int64_t payload = 0;
@@ -257,20 +253,23 @@ Status inspect_compacted(const std::string& file) {
         line["end"] = headers->back().range().end.v;
     }
     LKS_TRY(print(line));
-    const Status printed = print_entries(**reader, *headers);
+    const Status printed = print_entries(*pair, *headers);
     return printed.ok() ? Status() : Status(damaged(printed.error(), parquet));
 }
 
 Status inspect_wal(const std::string& file) {
     const Bytes body = Bytes::own(LKS_TRY(read_file(file)));
-    const auto header = LKS_TRY(wal::ObjectHeader::parse(body.span()));
+    const auto header = wal::ObjectHeader::parse(body.span());
+    if (!header.ok()) {
+        return Error(header.error()).with_context(file + " is no WAL object, or damaged");
+    }
     LKS_TRY(print({
         {"kind", "wal"},
         {"bytes", body.size()},
-        {"payload_begin", header.payload_begin()},
-        {"sections", header.sections().size()},
+        {"payload_begin", header->payload_begin()},
+        {"sections", header->sections().size()},
     }));
-    for (const wal::Section& section : header.sections()) {
+    for (const wal::Section& section : header->sections()) {
         for (std::size_t i = 0; i < section.entries.size(); ++i) {
             const wal::EntryPlace& place = section.entries[i];
             json line = {
@@ -281,7 +280,7 @@ Status inspect_wal(const std::string& file) {
                 {"bytes", place.length},
                 {"records", place.records},
             };
-            const std::uint64_t begin = header.payload_begin() + place.offset;
+            const std::uint64_t begin = header->payload_begin() + place.offset;
             if (begin + place.length > body.size()) {
                 line["error"] = "ends behind the object";
             } else {

@@ -137,9 +137,13 @@ Status LogRows::read(
             LKS_TRY(server::run_blocking(executor_, read_batch(*engine_, partition.log, reached)));
         for (const log::ReadEntry& entry : batch.entries) {
             if (!entry.is_void && entry.range.begin < range.end) {
+                const compact::SpilledEntry sealed{
+                    .range = entry.range, .created = entry.created, .payload = entry.payload
+                };
+                LKS_TRY(compact::check_batches({&sealed, 1}));
                 LKS_TRY(compact::decode_rows(
                     partition.number,
-                    {.range = entry.range, .created = entry.created, .payload = entry.payload},
+                    sealed,
                     in_range,
                     [this](OffsetRange batch, const Error&) { unreadable_ += batch.count(); }
                 ));

@@ -20,7 +20,8 @@ namespace lakestream::cli {
 Result<catalog::StreamPtr> load_stream(server::Leaves& leaves, std::string_view folder);
 
 /// Reads logs through an engine of its own, which writes nothing. Blocking calls, from the
-/// command's own thread. Memory: a few MiB, and one compacted object.
+/// command's own thread. Memory: a few MiB, and one row group of a compacted
+/// object.
 class LogRows {
   public:
     /// Both outlive this.

@@ -6,25 +6,29 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "cli/commands.h"
 #include "cli/text.h"
 
 namespace lakestream::cli {
 
 class Report {
   public:
+    explicit Report(RecordFormat format) : format_(format) {}
+
     /// A line that is no problem.
     template <class... Args>
     void note(fmt::format_string<Args...> format, Args&&... args) {
-        say(fmt::format(format, std::forward<Args>(args)...));
+        say("note", fmt::format(format, std::forward<Args>(args)...));
     }
 
     /// A line for one problem: it names the file or record, and what to do.
     template <class... Args>
     void problem(fmt::format_string<Args...> format, Args&&... args) {
         ++problems_;
-        say(fmt::format(format, std::forward<Args>(args)...));
+        say("problem", fmt::format(format, std::forward<Args>(args)...));
     }
 
     std::uint64_t problems() const { return problems_; }
@@ -32,12 +36,9 @@ class Report {
     const Status& output() const { return output_; }
 
   private:
-    void say(const std::string& line) {
-        if (output_.ok()) {
-            output_ = put_line(line);
-        }
-    }
+    void say(std::string_view kind, const std::string& text);
 
+    const RecordFormat format_;
     std::uint64_t problems_ = 0;
     Status output_;
 };

@@ -53,4 +53,19 @@ rt::Task<Status> with_broker(net::Network& network, std::string bootstrap, Body 
     co_return done;
 }
 
+/// Connect, run `command(broker, arguments...)`, close.
+template <class... Parameters, class... Arguments>
+Status on_broker(
+    const std::string& bootstrap,
+    rt::Task<Status> (*command)(Broker&, Parameters...),
+    const Arguments&... arguments
+) {
+    Session session;
+    return session.run(with_broker(
+        session.network(),
+        bootstrap,
+        [&] [[clang::coro_wrapper]] (Broker & broker) { return command(broker, arguments...); }
+    ));
+}
+
 }  // namespace lakestream::cli

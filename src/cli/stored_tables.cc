@@ -98,6 +98,24 @@ std::string table_folder(std::string_view topic) {
     return topic.find('/') == topic.npos ? fmt::format("default/{}", topic) : std::string(topic);
 }
 
+std::string why_suspended(const LoadedTable& table, std::string stream) {
+    if (stream.empty() && table.position.ok()) {
+        stream = table.position->stream;
+    }
+    iceberg::AppendPlan plan = iceberg::plan_append(
+        table.version.metadata, {.table = {}, .stream = std::move(stream)}, {}
+    );
+    return plan.verdict == iceberg::Verdict::suspended ? std::move(plan.reason) : std::string();
+}
+
+std::string suspended_remedy(std::string_view folder) {
+    return fmt::format(
+        "`lakestream table take-over {0}` starts it again from this topic; or stop the node, move "
+        "tables/{0} out of the data folder and start: the table is made again",
+        folder
+    );
+}
+
 std::string table_remedy(std::string_view folder) {
     return fmt::format(
         "restore the file from a copy; or stop the node, move tables/{} out of the data folder and "
@@ -228,6 +246,13 @@ Result<std::unique_ptr<table::DataFileReader>> StoredTables::open(
         return in_file(std::move(rows.error()), file);
     }
     return std::make_unique<CheckedRows>(file, length, *std::move(rows));
+}
+
+Result<iceberg::CommitResult> StoredTables::take_over(
+    const std::string& folder, std::string stream
+) {
+    iceberg::FileTable table = table_of(folder);
+    return run(table.take_over(std::move(stream)));
 }
 
 Status StoredTables::probe(const LoadedTable& table, const std::string& location) {

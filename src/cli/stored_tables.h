@@ -49,6 +49,14 @@ Bounds offset_bounds(const table::iceberg::TableFile& file);
 /// `<namespace>/<topic>` of a name on the command line: without a namespace, Kafka's.
 std::string table_folder(std::string_view topic);
 
+/// Why nothing is committed to the table: what a committer of this stream would say of it. Empty:
+/// it goes on. `stream` is the incarnation of the topic of that name; empty: the one that the table
+/// says it is fed by.
+std::string why_suspended(const LoadedTable& table, std::string stream);
+
+/// What to do about a table that is suspended.
+std::string suspended_remedy(std::string_view folder);
+
 /// What to do about a damaged table. `folder` is `<namespace>/<topic>`.
 std::string table_remedy(std::string_view folder);
 
@@ -79,6 +87,8 @@ class StoredTables {
     Result<std::unique_ptr<table::DataFileReader>> open(
         const LoadedTable& table, const table::iceberg::TableFile& file, Length length
     );
+    /// As `FileTable::take_over`.
+    Result<table::iceberg::CommitResult> take_over(const std::string& folder, std::string stream);
     /// Whether a file that the metadata names is there.
     Status probe(const LoadedTable& table, const std::string& location);
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// table list, describe, scan: what is in the Iceberg tables of a data folder.
+// table list, describe, scan, take-over: the Iceberg tables of a data folder.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/uuid.h"
 #include "cli/commands.h"
+#include "cli/session.h"
 #include "cli/stored_tables.h"
 #include "cli/text.h"
+#include "cli/topic_info.h"
 #include "objstore/local/local_store.h"
 #include "rt/epoll/threads.h"
 
@@ -32,9 +35,12 @@ class TablesFolder {
         std::unique_ptr<TablesFolder> folder(new TablesFolder);
         LKS_TRY(folder->loops_.started());
         LKS_TRY(folder->io_.started());
-        folder->store_ = LKS_TRY(
-            objstore::LocalStore::open(path, folder->io_, folder->clock_, rt::system_rng().next())
-        );
+        folder->store_ = LKS_TRY(objstore::LocalStore::open(
+            path,
+            {.gets = folder->io_, .others = folder->io_},
+            folder->clock_,
+            rt::system_rng().next()
+        ));
         return folder;
     }
 
@@ -70,12 +76,15 @@ Totals totals_of(const LoadedTable& table) {
     return totals;
 }
 
+std::string topic_of(const std::string& folder) {
+    return folder.substr(folder.find('/') + 1);
+}
+
 json summary_json(const LoadedTable& table, std::int64_t now_ms) {
     const Totals totals = totals_of(table);
-    const std::size_t slash = table.folder.find('/');
     json line = {
-        {"namespace", table.folder.substr(0, slash)},
-        {"topic", table.folder.substr(slash + 1)},
+        {"namespace", table.folder.substr(0, table.folder.find('/'))},
+        {"topic", topic_of(table.folder)},
         {"rows", totals.rows},
         {"files", table.data.size()},
         {"bytes", totals.bytes},
@@ -86,6 +95,9 @@ json summary_json(const LoadedTable& table, std::int64_t now_ms) {
         line["snapshot"] = snapshot->id;
         line["committed"] = snapshot->timestamp_ms;
         line["age_ms"] = std::max<std::int64_t>(now_ms - snapshot->timestamp_ms, 0);
+    }
+    if (std::string why = why_suspended(table, {}); !why.empty()) {
+        line["suspended"] = std::move(why);
     }
     return line;
 }
@@ -107,7 +119,7 @@ Status print_summary(const json& line, RecordFormat format) {
         return put_line(line.dump());
     }
     return put_line(fmt::format(
-        "{}/{}: {} rows, {} files, {} bytes, snapshot {}, {}",
+        "{}/{}: {} rows, {} files, {} bytes, snapshot {}, {}{}",
         line["namespace"].get<std::string>(),
         line["topic"].get<std::string>(),
         line["rows"].get<std::int64_t>(),
@@ -116,7 +128,10 @@ Status print_summary(const json& line, RecordFormat format) {
         line["snapshot"].dump(),
         line.contains("age_ms")
             ? fmt::format("last commit {} ago", age_text(line["age_ms"].get<std::int64_t>()))
-            : "no commit"
+            : "no commit",
+        line.contains("suspended")
+            ? fmt::format(", suspended: {}", line["suspended"].get<std::string>())
+            : ""
     ));
 }
 
@@ -167,8 +182,6 @@ json describe_json(const LoadedTable& table, std::int64_t now_ms) {
         for (const auto& [log, offset] : table.position->next) {
             next[std::to_string(log.v)] = offset.v;
         }
-    } else {
-        line["suspended"] = table.position.error().message;
     }
     json& files = line["data"] = json::array();
     for (const iceberg::TableFile& file : table.data) {
@@ -213,10 +226,6 @@ Status print_description(const json& line) {
         for (const auto& [log, offset] : line["next"].items()) {
             LKS_TRY(put_line(fmt::format("  log {}: {}", log, offset.dump())));
         }
-    } else {
-        LKS_TRY(put_line(fmt::format(
-            "suspended, nothing is committed to it: {}", line["suspended"].get<std::string>()
-        )));
     }
     LKS_TRY(put_line("files:"));
     for (const json& file : line["data"]) {
@@ -303,6 +312,18 @@ class Scanner {
     std::uint64_t printed_ = 0;
 };
 
+/// The stream that feeds a topic's table.
+struct FindStream {
+    std::string topic;
+    std::string& stream;
+
+    rt::Task<Status> operator()(Broker& broker) {
+        const auto found = LKS_CO_TRY(co_await load_topic(broker, topic));
+        stream = uuid_text(found.topic_id.bytes);
+        co_return Status();
+    }
+};
+
 }  // namespace
 
 Result<Exit> table_list(const std::string& data_dir, RecordFormat format) {
@@ -317,7 +338,7 @@ Result<Exit> table_list(const std::string& data_dir, RecordFormat format) {
         if (table.ok()) {
             LKS_TRY(print_summary(summary_json(*table, folder->now_ms()), format));
         } else {
-            fmt::print(stderr, "lakestream: {}\n", table_error(table.error(), name).message);
+            complain(table_error(table.error(), name).message);
             exit = Exit::failed;
         }
     }
@@ -359,6 +380,36 @@ Status table_scan(const std::string& data_dir, const Scan& options) {
         }
     }
     return {};
+}
+
+Status table_take_over(
+    const std::string& data_dir, const std::string& bootstrap, const std::string& topic
+) {
+    const auto folder = LKS_TRY(TablesFolder::open(data_dir));
+    StoredTables tables = folder->tables();
+    const LoadedTable table = LKS_TRY(load_table(tables, topic));
+    std::string stream;
+    Session session;
+    LKS_TRY(session.run(
+        with_broker(session.network(), bootstrap, FindStream{topic_of(table.folder), stream})
+    ));
+    const auto done = tables.take_over(table.folder, std::move(stream));
+    if (!done.ok()) {
+        return table_error(done.error(), table.folder);
+    }
+    if (done->verdict == iceberg::Verdict::suspended) {
+        return unsupported("table {}: {}", table.folder, done->reason);
+    }
+    if (done->verdict == iceberg::Verdict::nothing_new) {
+        return put_line(fmt::format("{}: belongs to this topic already", table.folder));
+    }
+    const iceberg::Snapshot* const before = table.snapshot();
+    return put_line(fmt::format(
+        "{}: version {} is empty and follows the topic from its beginning{}",
+        table.folder,
+        done->version,
+        before == nullptr ? "" : fmt::format("; the rows before are in snapshot {}", before->id)
+    ));
 }
 
 }  // namespace lakestream::cli

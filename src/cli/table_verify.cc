@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/uuid.h"
 #include "cli/commands.h"
 #include "cli/log_rows.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/row_differences.h"
 #include "cli/stored_tables.h"
@@ -62,12 +64,18 @@ class Verifier {
     /// Errors: of stdout, and what is no damage.
     Status run(const catalog::StreamInfo& stream) {
         LKS_TRY(plan(stream));
+        std::int64_t rows = 0;
+        for (const Part& part : parts_) {
+            rows += part.range.count();
+        }
+        progress_.emplace("rows", 2 * static_cast<std::uint64_t>(rows));  // of the topic, the table
         for (Part& part : parts_) {
             LKS_TRY(sum_log(part));
         }
         for (std::size_t i = 0; i < table_.data.size(); ++i) {
             LKS_TRY(sum_file(i));
         }
+        progress_.reset();
         for (const Part& part : parts_) {
             LKS_TRY(compare(part));
         }
@@ -106,6 +114,7 @@ class Verifier {
     Status sum_log(Part& part) {
         Offset reached;
         const auto add = [&](const table::Row& row) {
+            progress_->show(rows_read_++);
             const RowSum sum = hasher_.sum_of(row);
             part.log_sum += sum;
             bucket_of(part, row.offset).log += sum;
@@ -136,6 +145,7 @@ class Verifier {
         std::map<std::int32_t, RowSum> strays;
         auto& touched = touched_.emplace_back();
         const Status read = for_each_row(file, [&](const table::Row& row) {
+            progress_->show(rows_read_++);
             const RowSum sum = hasher_.sum_of(row);
             const auto at = static_cast<std::size_t>(row.partition);
             if (row.partition < 0 || at >= parts_.size() || row.offset < 0 ||
@@ -188,7 +198,7 @@ class Verifier {
         const bool equal =
             part.table == part.log_sum && std::ranges::all_of(part.buckets, &Bucket::equal);
         report_.note(
-            "note: partition {}: offsets {} to {}, {} rows, sum {}: {}; {} offsets behind the "
+            "partition {}: offsets {} to {}, {} rows, sum {}: {}; {} offsets behind the "
             "topic",
             part.log.number,
             part.range.begin,
@@ -318,6 +328,8 @@ class Verifier {
     std::vector<Part> parts_;                               // by number
     std::vector<std::map<std::int32_t, Touched>> touched_;  // by file
     int windows_ = 0;
+    std::optional<Progress> progress_;
+    std::uint64_t rows_read_ = 0;
     bool topic_readable_ = true;
 };
 
@@ -325,16 +337,21 @@ class Verifier {
 Status check_comparable(const LoadedTable& table, const catalog::StreamInfo& stream) {
     if (!table.position.ok()) {
         return unsupported(
-            "table {} does not say which offsets it holds: {}", table.folder, table.position.error()
+            "table {} is suspended and does not say which offsets it holds: {}; {}",
+            table.folder,
+            table.position.error().message,
+            suspended_remedy(table.folder)
         );
     }
     if (table.position->stream != uuid_text(stream.incarnation)) {
         return unsupported(
-            "table {} belongs to an earlier topic of this name ({}, now {}): there is nothing to "
-            "compare it with",
+            "table {} is suspended, it belongs to an earlier topic of this name ({}, now {}): "
+            "there "
+            "is nothing to compare it with; {}",
             table.folder,
             table.position->stream,
-            uuid_text(stream.incarnation)
+            uuid_text(stream.incarnation),
+            suspended_remedy(table.folder)
         );
     }
     if (table.delete_files > 0) {
@@ -349,7 +366,9 @@ Status check_comparable(const LoadedTable& table, const catalog::StreamInfo& str
 
 }  // namespace
 
-Result<Exit> table_verify(const server::Settings& settings, const std::string& topic) {
+Result<Exit> table_verify(
+    const server::Settings& settings, const std::string& topic, RecordFormat format
+) {
     const std::string folder = table_folder(topic);
     const auto leaves = LKS_TRY(server::Leaves::open(settings, server::Open::existing));
     compact::TableFilesLoader loader;
@@ -366,12 +385,22 @@ Result<Exit> table_verify(const server::Settings& settings, const std::string& t
     const catalog::StreamPtr stream = LKS_TRY(load_stream(*leaves, folder));
     LKS_TRY(check_comparable(*loaded, *stream));
     LogRows logs(*leaves, loader);
-    Report report;
+    Report report(format);
     Verifier verifier(tables, logs, *loaded, report);
     LKS_TRY(verifier.run(*stream));
+    const std::uint64_t differences = report.problems();
+    const std::string suspended = why_suspended(*loaded, uuid_text(stream->incarnation));
+    if (!suspended.empty()) {
+        report.problem(
+            "table {} is suspended, nothing is committed to it: {}; {}",
+            folder,
+            suspended,
+            suspended_remedy(folder)
+        );
+    }
     if (logs.unreadable() > 0) {
         report.note(
-            "note: {} records are in batches that do not decode: consumers cannot read them, and "
+            "{} records are in batches that do not decode: consumers cannot read them, and "
             "they are in no table",
             logs.unreadable()
         );
@@ -379,11 +408,11 @@ Result<Exit> table_verify(const server::Settings& settings, const std::string& t
     std::string verdict = "equal to the topic as far as it is committed";
     if (!verifier.topic_readable()) {
         verdict = "the topic is damaged: keep the table, it may have what the topic has lost";
-    } else if (report.problems() > 0) {
-        verdict = fmt::format("{} differences; {}", report.problems(), table_remedy(folder));
+    } else if (differences > 0) {
+        verdict = fmt::format("{} differences; {}", differences, table_remedy(folder));
     }
     report.note(
-        "note: table {}, version {}, {} files: {}",
+        "table {}, version {}, {} files: {}",
         folder,
         loaded->version.version,
         loaded->data.size(),

@@ -70,20 +70,45 @@ std::optional<int> fraction_ms(std::string_view text) {
 
 }  // namespace
 
-Status put_line(std::string_view line) {
-    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() ||
-        std::fputc('\n', stdout) == EOF) {
+Status put_text(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
         return unavailable("cannot write to stdout: {}", std::strerror(errno));
     }
     return {};
 }
 
+Status put_line(std::string_view line) {
+    LKS_TRY(put_text(line));
+    return put_text("\n");
+}
+
+Status flush_lines() {
+    if (std::fflush(stdout) != 0) {
+        return unavailable("cannot write to stdout: {}", std::strerror(errno));
+    }
+    if (std::ferror(stdout) != 0) {
+        return unavailable("not all could be written to stdout");
+    }
+    return {};
+}
+
+void complain(std::string_view text) noexcept {
+    constexpr std::string_view name = "lakestream: ";
+    std::fwrite(name.data(), 1, name.size(), stderr);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fputc('\n', stderr);
+}
+
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
+    errno = 0;
     std::ifstream in(path, std::ios::binary);
+    if (!in) {
+        return not_found("cannot read {}: {}", path, std::strerror(errno));
+    }
     std::error_code ignored;
     // A folder can be opened; the first read of it throws.
-    if (!in || std::filesystem::is_directory(path, ignored)) {
-        return not_found("cannot read {}", path);
+    if (std::filesystem::is_directory(path, ignored)) {
+        return not_found("cannot read {}: it is a folder", path);
     }
     std::string read;
     for (std::array<char, 1 << 16> chunk{}; in && read.size() < bytes_max;) {

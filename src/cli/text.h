@@ -16,6 +16,15 @@ namespace lakestream::cli {
 /// One line to stdout. Errors: `unavailable` (closed pipe, full disk).
 Status put_line(std::string_view line);
 
+/// The same for any text.
+Status put_text(std::string_view text);
+
+/// Writes out what `put_line` holds. Errors: as `put_line`, for any line so far.
+Status flush_lines();
+
+/// `lakestream: TEXT` to stderr. That it cannot be written is nobody's concern: who would be told?
+void complain(std::string_view text) noexcept;
+
 /// The bytes of a file, up to `bytes_max`: more than that are not waited for. Errors: `not_found`
 /// (absent, a folder, not readable).
 Result<std::string> read_file(

@@ -20,14 +20,15 @@ namespace {
 constexpr std::uint32_t polynomial = 0x82f63b78;
 constexpr std::uint32_t one = 0x80000000;  // x^0
 
+// Without branches: no processor predicts these bits.
 constexpr std::uint32_t times_x(std::uint32_t a) {
-    return (a >> 1) ^ ((a & 1) != 0 ? polynomial : 0);
+    return (a >> 1) ^ (polynomial & (0U - (a & 1)));
 }
 
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
     std::uint32_t product = 0;
-    for (; a != 0; a <<= 1) {
-        product ^= (a & one) != 0 ? b : 0;
+    for (int bit = 31; bit >= 0; --bit) {
+        product ^= b & (0U - ((a >> bit) & 1));
         b = times_x(b);
     }
     return product;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/endian.h"
@@ -17,7 +18,10 @@ namespace {
 
 constexpr std::size_t leader_epoch_at = 12;
 constexpr std::size_t magic_at = 16;
-constexpr std::size_t attributes_at = 21;  // where the CRC's cover begins
+constexpr std::size_t crc_at = 17;
+constexpr std::size_t attributes_at = batch_crc_begin;
+constexpr std::size_t max_timestamp_at = 35;
+constexpr std::uint16_t append_time_attribute = 8;
 constexpr unsigned codec_bits = 7;
 constexpr std::int64_t no_timestamp = -1;
 
@@ -98,8 +102,18 @@ Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes) {
     return header;
 }
 
+Result<std::int64_t> newest_timestamp(std::span<const std::byte> batches) {
+    std::int64_t newest = no_timestamp;
+    while (!batches.empty()) {
+        const BatchHeader header = LKS_TRY(read_batch_header(batches));
+        newest = std::max(newest, header.max_timestamp);
+        batches = batches.subspan(header.size());
+    }
+    return newest;
+}
+
 Status check_batch_crc(const BatchHeader& header, std::span<const std::byte> bytes) {
-    const auto covered = bytes.first(header.size()).subspan(attributes_at);
+    const auto covered = bytes.first(header.size()).subspan(batch_crc_begin);
     const std::uint32_t crc = crc32c(covered);
     if (crc != header.crc) {
         return refused(BatchFault::crc, "CRC {:08x}, but its bytes have {:08x}", header.crc, crc);
@@ -121,6 +135,14 @@ Result<std::vector<BatchHeader>> validate_batches(
         }
         LKS_TRY(check_batch_crc(header, records));
         LKS_TRY(check_counts_and_times(header));
+        if (header.record_count > limits.batch_records_max) {
+            return refused(
+                BatchFault::count,
+                "{} records, at most {}",
+                header.record_count,
+                limits.batch_records_max
+            );
+        }
         headers.push_back(header);
         records = records.subspan(header.size());
     }
@@ -133,6 +155,14 @@ Result<std::vector<BatchHeader>> validate_batches(
 void patch_base_offset(std::byte* batch, Offset base_offset, std::int32_t leader_epoch) noexcept {
     store_be(batch, base_offset.v);
     store_be(batch + leader_epoch_at, leader_epoch);
+}
+
+void stamp_append_time(std::span<std::byte> batch, std::int64_t milliseconds) noexcept {
+    std::byte* const bytes = batch.data();
+    const auto attributes = load_be<std::uint16_t>(bytes + attributes_at);
+    store_be(bytes + attributes_at, static_cast<std::uint16_t>(attributes | append_time_attribute));
+    store_be(bytes + max_timestamp_at, milliseconds);
+    store_be(bytes + crc_at, crc32c(batch.subspan(batch_crc_begin)));
 }
 
 }  // namespace lakestream::codec

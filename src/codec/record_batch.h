@@ -34,6 +34,8 @@ namespace lakestream::codec {
 inline constexpr std::size_t batch_header_bytes = 61;
 /// Base offset and length: in front of every batch, of every format.
 inline constexpr std::size_t batch_prefix_bytes = 12;
+/// What a batch's CRC covers begins here, and ends where the batch does.
+inline constexpr std::size_t batch_crc_begin = 21;
 inline constexpr std::int8_t batch_magic = 2;
 
 /// Why a batch is refused: `Error::reason` of this header's functions. In brackets Kafka's error.
@@ -92,11 +94,22 @@ struct BatchHeader {
     bool operator==(const BatchHeader&) const = default;
 };
 
+/// The sequence number that follows `sequence` by `count` records, wrapping from 2^31 - 1 to 0
+/// (KIP-98).
+constexpr std::int32_t sequence_after(std::int32_t sequence, std::int32_t count) noexcept {
+    constexpr std::int64_t modulus = std::int64_t{1} << 31;
+    return static_cast<std::int32_t>((std::int64_t{sequence} + count) % modulus);
+}
+
 /// The header of the batch that `bytes` begin with; more may follow. Checks length, magic and
 /// codec, and that the whole batch is there: `header.size()` leads to the next one. Reads no other
 /// byte than the header's. Errors have a BatchFault as reason: `unsupported` for magic and codec,
 /// else `corrupt`.
 Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes);
+
+/// The largest timestamp that the headers of an entry's batches, back to back, name; -1 when none
+/// does. Cost: the headers. Errors as above.
+Result<std::int64_t> newest_timestamp(std::span<const std::byte> batches);
 
 /// Whether the CRC is right, for the batch that `bytes` begin with and whose header was read.
 Status check_batch_crc(const BatchHeader& header, std::span<const std::byte> bytes);
@@ -104,6 +117,8 @@ Status check_batch_crc(const BatchHeader& header, std::span<const std::byte> byt
 struct BatchLimits {
     std::size_t batches_max = 1;  // Kafka's own rule for one partition of a Produce request
     std::size_t batch_bytes_max = 1UL << 30;
+    /// Compressed records are not counted, so any number may be claimed; a log's offsets are its.
+    std::int32_t batch_records_max = 1 << 24;
 };
 
 /// What a producer may send for one partition: whole batches, back to back, to the last byte. Each
@@ -119,5 +134,9 @@ Result<std::vector<BatchHeader>> validate_batches(
 void patch_base_offset(
     std::byte* batch, Offset base_offset, std::int32_t leader_epoch = -1
 ) noexcept;
+
+/// Give all records of a batch this time of being appended, in milliseconds, and the batch its CRC.
+/// Precondition: `batch` is a whole batch. Cost: one pass over it.
+void stamp_append_time(std::span<std::byte> batch, std::int64_t milliseconds) noexcept;
 
 }  // namespace lakestream::codec

@@ -100,6 +100,18 @@ TEST(RecordBatch, WholeBatchIsAccepted) {
     EXPECT_EQ(headers->at(0).max_timestamp, 1001);
 }
 
+TEST(RecordBatch, TheNewestTimestampOfAnEntryIsItsBatchesLargest) {
+    EXPECT_EQ(newest_timestamp({}).value(), -1);
+    EXPECT_EQ(newest_timestamp(altered(max_timestamp_at, std::int64_t{-1})).value(), -1);
+    std::vector<std::byte> entry = altered(max_timestamp_at, std::int64_t{5000});
+    const std::vector<std::byte> second = batch_of_two();
+    entry.insert(entry.end(), second.begin(), second.end());
+    EXPECT_EQ(newest_timestamp(entry).value(), 5000);
+    EXPECT_EQ(newest_timestamp(second).value(), 1001);
+    entry.pop_back();
+    EXPECT_FALSE(newest_timestamp(entry).ok()) << "nobody knows what the second says";
+}
+
 TEST(RecordBatch, EveryTruncationIsRefused) {
     const std::vector<std::byte> batch = batch_of_two();
     expect_fault({}, BatchFault::batches);
@@ -157,6 +169,8 @@ TEST(RecordBatch, LimitsOnBatchesAndBytes) {
     EXPECT_EQ(validate_batches(two, {.batches_max = 2})->size(), 2);
     EXPECT_TRUE(validate_batches(batch_of_two(), {.batch_bytes_max = size}).ok());
     expect_fault(batch_of_two(), BatchFault::length, {.batch_bytes_max = size - 1});
+    EXPECT_TRUE(validate_batches(batch_of_two(), {.batch_records_max = 2}).ok());
+    expect_fault(batch_of_two(), BatchFault::count, {.batch_records_max = 1});
 }
 
 TEST(RecordBatch, BytesAfterTheLastBatchAreRefused) {

@@ -11,6 +11,7 @@
 #include "base/uuid.h"
 #include "catalog/log_owner.h"
 #include "index/key.h"
+#include "log/start.h"
 
 namespace lakestream::compact {
 
@@ -19,6 +20,8 @@ namespace {
 constexpr std::string_view table_property = "lakestream.table";
 constexpr std::uint32_t backfill_read_bytes = 8 << 20;
 constexpr Duration damage_rest = 10s;
+constexpr Duration aside_rest = 5min;  // of a table that opens, but takes nothing
+constexpr Duration full_rest = 15s;    // of one whose store is full: somebody makes room
 constexpr std::size_t adoptions_per_round = 100;
 
 /// Failures that may be over soon: what was brought in is kept for the next attempt.
@@ -40,22 +43,9 @@ Compactor::Compactor(CompactorSettings settings, Seams seams)
     : settings_(std::move(settings)),
       seams_(std::move(seams)),
       spill_(seams_.spill, settings_.spill_segment_bytes),
+      registrations_(seams_.metrics),
       scope_(seams_.executor) {
-    metrics::Registry& out = seams_.metrics;
-    const CompactorMetrics& m = metrics_;
-    out.add("lakestream_compact_wal_fetches_total", "WAL objects fetched", m.wal_fetches);
-    out.add("lakestream_compact_wal_bytes_total", "Bytes of WAL objects fetched", m.wal_bytes);
-    out.add("lakestream_compact_objects_total", "Compacted objects written", m.compacted);
-    out.add("lakestream_compact_payload_bytes_total", "Payload in them", m.compacted_bytes);
-    out.add("lakestream_table_commits_total", "Commits to tables", m.table_commits);
-    out.add("lakestream_table_rows_total", "Rows committed to tables", m.table_rows);
-    out.add(
-        "lakestream_table_unreadable_records_total",
-        "Records in no table, because their batch does not decode",
-        m.table_unreadable
-    );
-    out.add("lakestream_compact_failures_total", "Rounds or parts that failed", m.failures);
-    out.add("lakestream_compact_spill_bytes", "Bytes on the spill disk", m.spill_bytes);
+    register_metrics();
 }
 
 Compactor::~Compactor() = default;
@@ -74,7 +64,12 @@ rt::Task<void> Compactor::run() {
         if (co_await scope_.stop().sleep_until(seams_.executor.now() + pause)) {
             co_return;
         }
-        note("round", co_await round(Cut::due));
+        const Status done = co_await round(Cut::due);
+        note("round", done);
+        update_status();
+        if (done.ok()) {
+            metrics_.round.note(seams_.executor.now());
+        }
     }
 }
 
@@ -87,6 +82,11 @@ void Compactor::note(std::string_view what, const Status& status) {
 
 rt::Task<Status> Compactor::round(Cut cut) {
     more_ = false;
+    for (const LogId log : std::exchange(spoiled_, {})) {
+        if (logs_.contains(log)) {
+            rejoin(log);
+        }
+    }
     co_await discover();
     // What is in the spill already goes on, whatever keeps more from coming.
     const Status brought = co_await bring_in();
@@ -95,6 +95,10 @@ rt::Task<Status> Compactor::round(Cut cut) {
     LKS_CO_TRY(co_await commit_tables(cut));
     LKS_CO_TRY(co_await compact_logs(cut));
     more_ = more_ || (full && !spill_full());
+    // Beside other work one merge a tick, else one after the other.
+    if (!more_ || seams_.executor.now() >= merge_next_) {
+        more_ = co_await merge_some() || more_;
+    }
     metrics_.spill_bytes.set(static_cast<std::int64_t>(spill_.bytes()));
     co_return brought;
 }
@@ -160,7 +164,11 @@ rt::Task<bool> Compactor::adopt(catalog::StreamPtr stream) {
             table = TableWork{.stream = stream};
         }
         table.stream = stream;
-        note("table_open", co_await open_table(table));
+        const Status opened = co_await open_table(table);
+        if (!opened.ok() && !passes(opened.error())) {
+            set_aside(table);
+        }
+        note("table_open", opened);
     }
     bool whole = true;
     for (std::size_t i = 0; i < stream->logs.size(); ++i) {
@@ -175,6 +183,7 @@ rt::Task<bool> Compactor::adopt(catalog::StreamPtr stream) {
 
 void Compactor::forget(LogId log) {
     spill_.drop_from(log, Offset(0));
+    mergeable_.erase(log);
     logs_.erase(log);
 }
 
@@ -202,25 +211,19 @@ Offset Compactor::TableWork::position(LogId log) const {
 
 rt::Task<Status> Compactor::open_table(TableWork& table) {
     if (!table.open) {
-        table.positions = LKS_CO_TRY(co_await seams_.tables.open(table.stream));
+        auto opened = co_await seams_.tables.open(table.stream);
+        table.reason = opened.ok() ? "" : opened.error().to_string();
+        table.positions = LKS_CO_TRY(std::move(opened));
         table.open = true;
+        table.aside = false;
     }
     co_return Status();
-}
-
-rt::Task<Result<StoredState>> Compactor::load_finished(LogId log) {
-    StoredState state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-    if (state.state.intent.has_value()) {
-        LKS_CO_TRY(co_await finish_replace(seams_.metadata, log, state));
-        state = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
-    }
-    co_return state;
 }
 
 rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t partition) {
     const LogId log = stream->logs[static_cast<std::size_t>(partition)];
     spill_.drop_from(log, Offset(0));  // of an attempt that failed
-    const StoredState state = LKS_CO_TRY(co_await load_finished(log));
+    const StoredState state = LKS_CO_TRY(co_await load_finished(seams_.metadata, log));
     LogWork work{
         .stream = stream, .partition = partition, .state = state, .spilled = state.state.cursor
     };
@@ -242,12 +245,23 @@ rt::Task<Status> Compactor::adopt_log(catalog::StreamPtr stream, std::int32_t pa
     if (key.ok() && key->end > work.spilled) {
         pending_.insert(log);
     }
+    if (key.ok()) {
+        note_end(work, key->end);
+    }
+    if (state.state.cursor > Offset(0)) {
+        mergeable_.insert(log);
+    }
     logs_.emplace(log, std::move(work));
     co_return Status();
 }
 
 rt::Task<Status> Compactor::resync(LogId log) {
-    const StoredState state = LKS_CO_TRY(co_await load_finished(log));
+    const auto finished = co_await load_finished(seams_.metadata, log);
+    if (finished.is(ErrorCode::fenced)) {
+        forget_deleted(log);
+        co_return Status();
+    }
+    const StoredState state = LKS_CO_TRY(finished);
     LogWork& work = logs_.at(log);
     work.state = state;
     if (state.state.cursor > work.spilled) {
@@ -258,9 +272,42 @@ rt::Task<Status> Compactor::resync(LogId log) {
     co_return Status();
 }
 
+rt::Task<Status> Compactor::renew_state(LogId log, LogWork& work) {
+    StoredState now = LKS_CO_TRY(co_await load_state(seams_.metadata, log));
+    if (now.state != work.state.state || now.state.intent.has_value()) {
+        co_return conflict("log {}: another compactor goes on", log);
+    }
+    work.state = std::move(now);
+    co_return Status();
+}
+
+rt::Task<Result<Offset>> Compactor::pass_trimmed(LogId log, Offset from, Offset cursor) {
+    const Offset start = LKS_CO_TRY(co_await log::load_start(seams_.metadata, log));
+    if (start <= from || from >= cursor) {
+        co_return from;
+    }
+    Offset to = cursor;
+    if (start < cursor) {  // whole entries: the one that holds the start goes in
+        std::vector<log::ReadRequest> requests{{.log = log, .from = start, .bytes_max = 1}};
+        auto results = co_await seams_.engine.read(std::move(requests));
+        const log::ReadBatch batch = LKS_CO_TRY(std::move(results.front()));
+        if (batch.entries.empty()) {
+            co_return unavailable("log {}: {} cannot be read yet", log, start);
+        }
+        to = std::clamp(batch.entries.front().range.begin, from, cursor);
+    }
+    if (to > from) {
+        log::info("compact", "table_passes_trimmed log={} begin={} end={}", log, from, to);
+        LKS_CO_TRY(spill_.add(log, {from, to}, {}));
+    }
+    co_return to;
+}
+
 rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
-    // The table is behind what is compacted already: read that as any consumer does.
-    while (from < work.state.state.cursor) {
+    const Offset cursor = work.state.state.cursor;
+    from = LKS_CO_TRY(co_await pass_trimmed(log, from, cursor));
+    std::uint64_t bytes = 0;
+    while (from < cursor && bytes < settings_.table_file_bytes_max && !spill_full()) {
         std::vector<log::ReadRequest> requests{
             {.log = log, .from = from, .bytes_max = backfill_read_bytes}
         };
@@ -269,10 +316,11 @@ rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
         std::vector<SpilledEntry> entries;
         const Offset begin = from;
         for (const log::ReadEntry& entry : batch.entries) {
-            if (entry.range.begin >= work.state.state.cursor) {
+            if (entry.range.begin >= cursor) {
                 break;
             }
             from = entry.range.end;
+            bytes += entry.payload.size();
             if (!entry.is_void) {
                 entries.push_back({entry.range, 0, entry.created, entry.payload});
             }
@@ -281,16 +329,18 @@ rt::Task<Status> Compactor::backfill(LogId log, LogWork& work, Offset from) {
             // This node has not folded what another has compacted.
             co_return unavailable("log {}: {} cannot be read yet", log, begin);
         }
-        LKS_CO_TRY(co_await rt::offload(seams_.offloader, [&] {
+        LKS_CO_TRY(co_await rt::offload(seams_.offloader, [&]() -> Status {
+            LKS_TRY(check_batches(entries));
             return spill_.add(log, {begin, from}, entries);
         }));
     }
+    work.spilled = std::min(from, cursor);
     co_return Status();
 }
 
-bool Compactor::waits_for_table(const LogWork& work) const {
+const Compactor::TableWork* Compactor::table_of(const LogWork& work) const {
     const auto table = tables_.find(work.stream->name);
-    return table != tables_.end() && !table->second.open;
+    return table == tables_.end() || table->second.aside ? nullptr : &table->second;
 }
 
 rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
@@ -308,15 +358,32 @@ rt::Task<std::vector<IngestLog>> Compactor::take_pending() {
     const auto bounds = co_await seams_.engine.bounds(asked);
     for (std::size_t i = 0; i < asked.size(); ++i) {
         const LogId log = asked[i];
+        const LogWork& work = logs_.at(log);
+        const TableWork* const table = table_of(work);
+        const bool backfills = work.spilled < work.state.state.cursor;
         if (bounds[i].is(ErrorCode::not_found)) {
             forget_deleted(log);
-        } else if (!bounds[i].ok() || waits_for_table(logs_.at(log))) {
+        } else if (!bounds[i].ok() || (table != nullptr && !table->open)) {
             pending_.insert(log);  // the spill is for what can leave it
-        } else if (bounds[i]->high_watermark > logs_.at(log).spilled) {
-            grown.push_back({log, logs_.at(log).spilled});
+        } else if (backfills && table != nullptr && table->position(log) < work.spilled) {
+            pending_.insert(log);  // its next portion follows when this one is in the table
+        } else if (backfills) {
+            rejoin(log);
+        } else if (bounds[i]->high_watermark > work.spilled) {
+            grown.push_back({log, work.spilled});
+        }
+        if (bounds[i].ok() && logs_.contains(log)) {
+            note_end(logs_.at(log), bounds[i]->high_watermark);
         }
     }
     co_return grown;
+}
+
+void Compactor::note_end(LogWork& work, Offset end) {
+    if (work.known_end <= work.spilled && end > work.spilled) {
+        work.known_since = seams_.executor.now();
+    }
+    work.known_end = std::max(work.known_end, end);
 }
 
 void Compactor::note_growth(LogId log, LogWork& work) {
@@ -377,12 +444,19 @@ rt::Task<Status> Compactor::commit_tables(Cut cut) {
         table.next_commit = now + settings_.table_interval;
         const Status committed = co_await commit_table(table);
         if (!committed.ok()) {
+            table.reason = committed.error().to_string();
+            if (!passes(committed.error()) && table.open) {
+                // What it took to find out is not done again at once, and its logs get compacted.
+                const bool full = committed.is(ErrorCode::exhausted);
+                table.next_commit =
+                    now + std::max(settings_.table_interval, full ? full_rest : aside_rest);
+            }
             table.open = false;
             table.behind = false;
             // They wait for it, and it may be gone with them.
             pending_.insert(table.stream->logs.begin(), table.stream->logs.end());
             if (!passes(committed.error())) {
-                give_back(table);
+                set_aside(table);
             }
             note(fmt::format("table_commit({}/{})", name.ns, name.name), committed);
         }
@@ -410,6 +484,16 @@ std::vector<Compactor::TableCut> Compactor::plan_table(const TableWork& table) c
     return cuts;
 }
 
+Result<std::vector<SpilledEntry>> Compactor::load_chunk(LogId log, const Chunk& chunk) {
+    auto entries = spill_.load(chunk);
+    const Status sealed = entries.ok() ? check_batches(*entries) : Status(entries.error());
+    if (!sealed.ok()) {
+        spoiled_.insert(log);
+        return unavailable("log {} is brought in again: {}", log, sealed.error().message);
+    }
+    return entries;
+}
+
 Result<table::DataFile> Compactor::write_table_file(
     const std::vector<TableCut>& cuts, std::string path
 ) {
@@ -417,7 +501,7 @@ Result<table::DataFile> Compactor::write_table_file(
     const auto writer = LKS_TRY(files->write_data_file(std::move(path), settings_.zstd_level));
     for (const TableCut& cut : cuts) {
         for (const Chunk& chunk : cut.chunks) {
-            for (const SpilledEntry& entry : LKS_TRY(spill_.load(chunk))) {
+            for (const SpilledEntry& entry : LKS_TRY(load_chunk(cut.log, chunk))) {
                 LKS_TRY(decode_rows(
                     cut.partition,
                     entry,
@@ -444,7 +528,10 @@ void Compactor::rejoin_behind(const TableWork& table) {
     }
 }
 
-void Compactor::give_back(const TableWork& table) {
+void Compactor::set_aside(TableWork& table) {
+    if (std::exchange(table.aside, true)) {
+        return;
+    }
     for (const LogId log : table.stream->logs) {
         const auto work = logs_.find(log);
         if (work != logs_.end()) {
@@ -468,6 +555,7 @@ void Compactor::note_unreadable(const TableCut& cut, OffsetRange range, const Er
 }
 
 rt::Task<Status> Compactor::commit_table(TableWork& table) {
+    const MonoTime begin = seams_.executor.now();
     LKS_CO_TRY(co_await open_table(table));
     // Another committer, or a hand, has put the position where no chunk of ours begins.
     rejoin_behind(table);
@@ -494,6 +582,11 @@ rt::Task<Status> Compactor::commit_table(TableWork& table) {
     });
     const table::DataFile written = LKS_CO_TRY(std::move(file));
     table.positions = LKS_CO_TRY(co_await seams_.tables.append(table.stream, written, ranges));
+    const MonoTime now = seams_.executor.now();
+    table.last_commit = now;
+    table.reason.clear();
+    metrics_.commit.note(now);
+    metrics_.table_commit.observe(std::chrono::duration<double>(now - begin).count());
     metrics_.table_commits.add();
     metrics_.table_rows.add(static_cast<std::uint64_t>(written.rows));
     for (const auto& [log, range] : ranges) {

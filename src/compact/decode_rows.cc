@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+#include "codec/record_batch.h"
 #include "codec/record_reader.h"
 
 namespace lakestream::compact {
@@ -43,6 +45,31 @@ Status add_rows(
 }
 
 }  // namespace
+
+namespace {
+
+Status check_entry(const SpilledEntry& entry) {
+    std::span<const std::byte> rest = entry.payload.span();
+    for (auto header = codec::read_batch_header(rest); header.ok();
+         header = codec::read_batch_header(rest)) {
+        if (const Status crc = codec::check_batch_crc(*header, rest); !crc.ok()) {
+            return corrupt(
+                "offsets {} to {}: {}", entry.range.begin, entry.range.end - 1, crc.error().message
+            );
+        }
+        rest = rest.subspan(header->size());
+    }
+    return {};
+}
+
+}  // namespace
+
+Status check_batches(std::span<const SpilledEntry> entries) {
+    for (const SpilledEntry& entry : entries) {
+        LKS_TRY(check_entry(entry));
+    }
+    return {};
+}
 
 Status decode_rows(
     std::int32_t partition,

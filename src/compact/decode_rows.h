@@ -10,8 +10,13 @@
 
 namespace lakestream::compact {
 
-/// Bytes that one batch may decompress to.
-inline constexpr std::size_t batch_bytes_max = 512 << 20;
+/// Bytes that one batch may decompress to (docs/adr/0014-bounds-on-claims.md).
+inline constexpr std::size_t batch_bytes_max = 128 << 20;
+
+/// Compare the CRC of each batch that can be found in entries of one log: what a client has sealed
+/// is what goes into tables and compacted objects, or nothing does. A batch that cannot be found
+/// passes: it was stored like that. Errors: `corrupt`.
+Status check_batches(std::span<const SpilledEntry> entries);
 
 /// Told of offsets whose batch does not decode, and why.
 using UnreadableSink = std::function<void(OffsetRange, const Error&)>;

@@ -19,14 +19,18 @@ constexpr std::int32_t sort_order = 1;  // by partition and offset
 
 Error suspended(const catalog::StreamInfo& stream, std::string_view reason) {
     return fenced(
-        "table {}.{} is suspended: {}; move its folder tables/{}/{} away, and it is made again "
-        "from "
-        "the topic",
+        "table {0}/{1} is suspended: {2}; `lakestream table take-over {0}/{1}` starts it again "
+        "from this topic, its rows of now stay in its earlier snapshots",
         stream.name.ns,
         stream.name.name,
-        reason,
-        stream.name.ns,
-        stream.name.name
+        reason
+    );
+}
+
+/// An error of the table or of its store, told with the table's name.
+Error of_table(const catalog::StreamInfo& stream, Error error) {
+    return std::move(error).with_context(
+        fmt::format("table {}/{}", stream.name.ns, stream.name.name)
     );
 }
 
@@ -53,30 +57,28 @@ rt::Task<Result<TablePositions>> IcebergSink::open(catalog::StreamPtr stream) {
     }
     iceberg::FileTable table = table_of(*stream);
     const std::string incarnation = start.stream;
-    const auto version = LKS_CO_TRY(co_await table.open_or_create(std::move(start)));
-    const auto position = iceberg::position_of(version.metadata);
-    if (!position.ok()) {
-        co_return suspended(*stream, position.error().message);
+    const auto version = co_await table.open_or_create(std::move(start));
+    if (!version.ok()) {
+        co_return of_table(*stream, version.error());
     }
-    if (position->stream != incarnation) {
-        co_return suspended(*stream, "it belongs to an earlier topic of this name");
+    const iceberg::AppendPlan plan =
+        iceberg::plan_append(version->metadata, {.table = {}, .stream = incarnation}, {});
+    if (plan.verdict == iceberg::Verdict::suspended) {
+        co_return suspended(*stream, plan.reason);
     }
-    uuids_[stream->name] = position->table;
-    co_return position->next;
+    uuids_[stream->name] = plan.position.table;
+    co_return plan.position.next;
 }
 
 rt::Task<Result<iceberg::TableFile>> IcebergSink::store(
     const iceberg::FileTable& table, const table::DataFile& file
 ) {
     const std::string name = fmt::format("data/{}", base_name(file.path));
-    Result<Bytes> bytes =
-        co_await rt::offload(seams_.offloader, [&file] { return read_local_file(file.path); });
+    const Status stored = co_await seams_.tables.put_file(
+        table.object_name(name), file.path, objstore::IfExists::overwrite
+    );
     remove_local_file(file.path);
-    // The same name and bytes at each attempt: an unknown outcome is simply repeated by the caller.
-    Slices body(LKS_CO_TRY(std::move(bytes)));
-    LKS_CO_TRY(co_await seams_.tables.put(
-        table.object_name(name), std::move(body), objstore::IfExists::overwrite
-    ));
+    LKS_CO_TRY(stored);
     co_return iceberg::to_table_file(file, name, sort_order);
 }
 
@@ -86,7 +88,11 @@ rt::Task<Result<TablePositions>> IcebergSink::append(
     iceberg::FileTable table = table_of(*stream);
     std::optional<iceberg::TableFile> stored;
     if (file.rows > 0) {
-        stored = LKS_CO_TRY(co_await store(table, file));
+        auto put = co_await store(table, file);
+        if (!put.ok()) {
+            co_return of_table(*stream, std::move(put.error()));
+        }
+        stored = *std::move(put);
     } else {
         remove_local_file(file.path);
     }
@@ -100,11 +106,13 @@ rt::Task<Result<TablePositions>> IcebergSink::append(
     if (committed.is(ErrorCode::outcome_unknown)) {
         committed = co_await table.append(source, std::move(prepared));
     }
-    const iceberg::CommitResult result = LKS_CO_TRY(std::move(committed));
-    if (result.verdict == iceberg::Verdict::suspended) {
-        co_return suspended(*stream, result.reason);
+    if (!committed.ok()) {
+        co_return of_table(*stream, std::move(committed.error()));
     }
-    co_return result.position.next;
+    if (committed->verdict == iceberg::Verdict::suspended) {
+        co_return suspended(*stream, committed->reason);
+    }
+    co_return std::move(committed->position.next);
 }
 
 }  // namespace lakestream::compact

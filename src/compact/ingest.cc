@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "compact/decode_rows.h"
 #include "log/section_data.h"
 #include "wal/object_format.h"
 
@@ -54,7 +55,14 @@ Cut cut_object(const ObjectWork& work, const Bytes& object, std::map<LogId, Erro
         for (const log::SectionData::Entry& entry : data->entries) {
             entries.emplace_back(entry.records, entry.payload);
         }
-        cut.emplace_back(i, valid_entries(record, entries));
+        std::vector<SpilledEntry> valid = valid_entries(record, entries);
+        if (const Status sealed = check_batches(valid); !sealed.ok()) {
+            damaged.emplace(
+                log, Error(sealed.error()).with_context(fmt::format("WAL object {}", work.location))
+            );
+            continue;
+        }
+        cut.emplace_back(i, std::move(valid));
     }
     return cut;
 }
@@ -118,7 +126,7 @@ std::vector<ObjectWork> plan_objects(
     std::map<LogId, std::deque<std::string>> needs;
     for (auto& [log, records] : logs) {
         for (log::WalkRecord& record : records) {
-            if (record.value.file_type != index::FileType::raw) {
+            if (record.value.file_type != index::FileType::raw || record.is_void()) {
                 continue;
             }
             ObjectWork& work = by_location[record.value.location];
@@ -150,6 +158,27 @@ std::vector<SpilledEntry> valid_entries(
     return valid;
 }
 
+namespace {
+
+/// Of each log in an object that cannot be read: damage, unless the index says by now that nobody
+/// needs the object any more, for it was compacted by another or trimmed.
+rt::Task<void> judge_missing(
+    log::CompactionView& view, const ObjectWork& work, const Error& error, IngestDone& done
+) {
+    for (const auto& [log, record] : work.sections) {
+        const auto now = co_await view.walk(log, record.range.begin, 1);
+        const bool stays = !now.ok() || (!now->empty() && now->front().range == record.range &&
+                                         now->front().value == record.value);
+        if (stays || error.code != ErrorCode::not_found) {
+            done.damaged.emplace(log, error);
+        } else {
+            done.passed.insert(log);
+        }
+    }
+}
+
+}  // namespace
+
 rt::Task<Result<IngestDone>> ingest(
     log::CompactionView& view,
     objstore::ObjectStore& objects,
@@ -162,13 +191,23 @@ rt::Task<Result<IngestDone>> ingest(
     std::vector<std::pair<LogId, std::vector<log::WalkRecord>>> wanted;
     for (const IngestLog& log : logs) {
         auto records = co_await view.walk(log.log, log.from, limits.records_per_log);
+        if (records.is(ErrorCode::conflict)) {
+            done.passed.insert(log.log);
+            continue;
+        }
         if (!records.ok()) {
             done.damaged.emplace(log.log, std::move(records.error()));
             continue;
         }
         done.more = done.more || records->size() == limits.records_per_log;
-        if (!records->empty() && records->front().value.file_type != index::FileType::raw) {
-            done.passed.insert(log.log);
+        if (!records->empty() && (records->front().value.file_type != index::FileType::raw ||
+                                  records->front().range.begin > log.from)) {
+            done.passed.insert(log.log);  // or trimmed
+        }
+        for (const log::WalkRecord& record : *records) {
+            if (record.value.file_type == index::FileType::raw && record.is_void()) {
+                LKS_CO_TRY(spill.add(log.log, record.range, {}));
+            }
         }
         wanted.emplace_back(log.log, std::move(*records));
     }
@@ -179,9 +218,7 @@ rt::Task<Result<IngestDone>> ingest(
         }
         auto object = co_await objects.get(work.location, std::nullopt);
         if (object.is(ErrorCode::not_found) || object.is(ErrorCode::corrupt)) {
-            for (const auto& [log, record] : work.sections) {
-                done.damaged.emplace(log, object.error());
-            }
+            co_await judge_missing(view, work, object.error(), done);
             continue;
         }
         const Bytes bytes = LKS_CO_TRY(std::move(object));

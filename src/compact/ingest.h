@@ -29,7 +29,8 @@ struct ObjectWork {
 };
 
 /// Group records by object, objects in the order in which the logs need them, whatever the dates
-/// in their names. Pure. Compacted records are left out: their entries have been through here.
+/// in their names. Pure. Left out are compacted records, whose entries have been through here, and
+/// those that are void as a whole.
 std::vector<ObjectWork> plan_objects(
     std::vector<std::pair<LogId, std::vector<log::WalkRecord>>> logs
 );
@@ -51,7 +52,7 @@ struct IngestDone {
     std::uint64_t bytes = 0;
     bool more = false;               // a limit was met: call again
     std::map<LogId, Error> damaged;  // logs that cannot go on; the others did
-    std::set<LogId> passed;          // another compactor has compacted what would come next
+    std::set<LogId> passed;          // what would come next was compacted by another, or trimmed
 };
 
 /// Bring entries into the spill. Memory: one object. Errors: `exhausted` (spill disk full), those

@@ -32,7 +32,10 @@ class FixedView final : public log::CompactionView {
         }
         co_return out;
     }
-    rt::Task<Result<Offset>> checkpoint(LogId) override { co_return Offset(0); }
+    rt::Task<Result<log::Checkpoint>> checkpoint(LogId, OffsetRange) override {
+        co_return log::Checkpoint{};
+    }
+    rt::Task<bool> settle(Deadline) override { co_return false; }
 
     std::map<LogId, std::vector<log::WalkRecord>> records;
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -15,10 +16,14 @@ namespace lakestream::compact {
 /// One replacement that has been decided and may be half done: whoever finds it finishes it, with
 /// these files, before anything else.
 struct Intent {
-    OffsetRange range;               // begins at the cursor, ends at an index key
+    /// Ends at an index key. Begins at the cursor; that of a merge ends there or before it.
+    OffsetRange range;
     std::string location;            // of the compacted object, below its stream's folder
     std::int64_t payload_bytes = 0;  // of the WAL entries it holds
     std::int64_t entries = 0;
+    /// The largest of the entries' records, ms since the epoch; -1: none; absent: not known.
+    std::optional<std::int64_t> max_timestamp;
+    std::uint32_t voids = 0;  // voids_checksum of the range; 0: not known
 
     friend bool operator==(const Intent&, const Intent&) = default;
 };
@@ -29,6 +34,10 @@ struct CompactState {
 
     friend bool operator==(const CompactState&, const CompactState&) = default;
 };
+
+/// What a range lacks, as its index record says it (docs/formats/index-record.md): CRC-32C of the
+/// range and its voids, which ascend and are merged.
+std::uint32_t voids_checksum(OffsetRange range, std::span<const OffsetRange> voids);
 
 std::string state_key(LogId log);
 Bytes encode_state(const CompactState& state);

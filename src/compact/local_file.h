@@ -5,12 +5,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "lakestream/bytes.h"
 
 namespace lakestream::compact {
-
-/// The whole file. Blocking. Errors: `unavailable`, naming it.
-Result<Bytes> read_local_file(const std::string& path);
 
 /// A file that cannot be removed is left: the folder is emptied at the next start.
 void remove_local_file(const std::string& path);

@@ -2,16 +2,23 @@
 // The four steps of docs/protocols/compaction.md.
 #include "compact/replace.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/endian.h"
 #include "base/format.h"
+#include "catalog/keys.h"
 #include "codec/base64.h"
 #include "codec/writer.h"
 #include "index/key.h"
 #include "index/record.h"
+#include "log/index_scan.h"
+#include "log/index_value.h"
+#include "log/start.h"
 
 namespace lakestream::compact {
 
@@ -44,13 +51,17 @@ rt::Task<Result<std::vector<meta::Record>>> records_in(
 
 /// Step 1: the record at the end of the range becomes the compacted one.
 rt::Task<Status> put_compacted(
-    meta::MetadataStore& store, LogId log, const Intent& intent, const meta::Record& last
+    meta::MetadataStore& store, LogId log, const CompactState& state, const meta::Record& last
 ) {
+    const Intent& intent = *state.intent;
     const auto value = LKS_CO_TRY(index::IndexRecord::decode(last.value));
-    if (value.file_type == index::FileType::parquet) {
-        if (value.location == intent.location) {
-            co_return Status();  // an earlier attempt got this far
-        }
+    if (value.file_type == index::FileType::parquet && value.location == intent.location) {
+        co_return Status();  // an earlier attempt got this far
+    }
+    // One of those that a merge is about lies behind its begin.
+    const bool is_merged = intent.range.end <= state.cursor &&
+                           intent.range.end - value.message_count > intent.range.begin;
+    if (value.file_type == index::FileType::parquet && !is_merged) {
         co_return conflict("log {}: {} is compacted by another file", log, last.key);
     }
     auto put = co_await meta::put(
@@ -85,28 +96,83 @@ rt::Task<Status> delete_replaced(
     co_return Status();
 }
 
-/// Step 3: the cursor moves; then the mark that other engines read.
-rt::Task<Status> move_cursor(meta::MetadataStore& store, LogId log, const StoredState& from) {
-    const Offset end = from.state.intent->range.end;
+meta::Expect unchanged(const StoredState& state) {
+    return state.version.has_value() ? meta::Expect::at(*state.version) : meta::Expect::absent();
+}
+
+/// Step 3: the cursor moves to `end`, but for a merge; then the mark that other engines read.
+rt::Task<Status> move_cursor(
+    meta::MetadataStore& store, LogId log, const StoredState& from, Offset end
+) {
     LKS_CO_TRY(co_await meta::put(
         store,
         {.key = state_key(log),
          .value = encode_state({.cursor = end, .intent = {}}),
-         .expect = meta::Expect::at(*from.version),
+         .expect = unchanged(from),
          .partition_key = index::partition_key(log)}
     ));
+    if (end == from.state.cursor) {
+        co_return Status();
+    }
     const auto marked = co_await meta::put(
         store,
-        {.key = fmt::format("/first-uncompacted-offset/{}", log),
-         .value = Bytes::own(std::to_string(end.v))}
+        {.key = catalog::keys::first_uncompacted(log), .value = Bytes::own(std::to_string(end.v))}
     );
     co_return marked.ok() ? Status() : Status(marked.error());
+}
+
+/// Why no record of the range is seen that the intent is about: of a deleted log none is left, and
+/// the state that was written behind the purge goes as well.
+rt::Task<Error> explain_unseen(meta::MetadataStore& store, LogId log, const StoredState& state) {
+    const std::string partition = index::partition_key(log);
+    const auto fence = co_await log::find_record(store, index::fence_key(log), partition);
+    if (!fence.ok()) {
+        co_return fence.error();
+    }
+    if (!fence->has_value()) {
+        co_return unavailable(
+            "log {}: the index records up to {} are not all seen",
+            log,
+            state.state.intent->range.end
+        );
+    }
+    meta::ShardBatch batch;
+    batch.deletes.push_back({.key = state_key(log), .expect = meta::Expect::at(*state.version)});
+    const auto removed = co_await store.write(store.shard_of(partition), std::move(batch));
+    co_return removed.ok() ? fenced("log {} is deleted", log) : removed.error();
+}
+
+/// The last boundary between index records that is not beyond `start`.
+rt::Task<Result<Offset>> boundary_before(meta::MetadataStore& store, LogId log, Offset start) {
+    const auto look = [&](std::string key, meta::Comparison comparison) {
+        return store.get(
+            {.key = std::move(key),
+             .comparison = comparison,
+             .partition_key = index::partition_key(log)}
+        );
+    };
+    const auto holds = co_await look(index::bound_after(log, start), meta::Comparison::higher);
+    if (holds.ok() && index::parse_key(log, holds->key).ok()) {
+        const auto record = LKS_CO_TRY(log::to_walk_record(log, *holds));
+        co_return std::min(record.range.begin, start);
+    }
+    if (!holds.ok() && !holds.is(ErrorCode::not_found)) {
+        co_return holds.error();
+    }
+    const auto last = co_await look(index::bound_after(log, start), meta::Comparison::floor);
+    if (!last.ok() && !last.is(ErrorCode::not_found)) {
+        co_return last.error();
+    }
+    const auto key =
+        last.ok() ? index::parse_key(log, last->key) : Result<index::IndexKey>(last.error());
+    co_return key.ok() ? key->end : Offset(0);
 }
 
 }  // namespace
 
 Bytes compacted_value(const Intent& intent) {
-    return index::IndexRecord{
+    LKS_ASSERT(intent.range.count() <= std::numeric_limits<std::int32_t>::max());
+    index::IndexRecord record{
         .location = intent.location,
         .file_type = index::FileType::parquet,
         .index_type = index::IndexType::compact,
@@ -116,8 +182,12 @@ Bytes compacted_value(const Intent& intent) {
         .offset_in_file = 0,
         .entry_count = 1,
         .extra = {{"CompactedObjectFileIndex", file_index(intent)}},
+    };
+    if (intent.max_timestamp.has_value()) {
+        record.extension =
+            index::Extension{.crc32c = intent.voids, .max_timestamp = *intent.max_timestamp};
     }
-        .encode();
+    return record.encode();
 }
 
 rt::Task<Result<StoredState>> load_state(meta::MetadataStore& store, LogId log) {
@@ -133,7 +203,10 @@ rt::Task<Result<StoredState>> load_state(meta::MetadataStore& store, LogId log) 
 rt::Task<Result<StoredState>> begin_replace(
     meta::MetadataStore& store, LogId log, StoredState from, Intent intent
 ) {
-    LKS_ASSERT(!from.state.intent.has_value() && intent.range.begin == from.state.cursor);
+    LKS_ASSERT(
+        !from.state.intent.has_value() && !intent.range.empty() &&
+        (intent.range.begin == from.state.cursor || intent.range.end <= from.state.cursor)
+    );
     StoredState next{
         .state = {.cursor = from.state.cursor, .intent = std::move(intent)}, .version = {}
     };
@@ -141,8 +214,7 @@ rt::Task<Result<StoredState>> begin_replace(
         store,
         {.key = state_key(log),
          .value = encode_state(next.state),
-         .expect =
-             from.version.has_value() ? meta::Expect::at(*from.version) : meta::Expect::absent(),
+         .expect = unchanged(from),
          .partition_key = index::partition_key(log)}
     );
     if (put.is(ErrorCode::outcome_unknown)) {
@@ -161,19 +233,48 @@ rt::Task<Status> finish_replace(meta::MetadataStore& store, LogId log, StoredSta
     LKS_ASSERT(from.state.intent.has_value() && from.version.has_value());
     const Intent& intent = *from.state.intent;
     std::vector<meta::Record> records = LKS_CO_TRY(co_await records_in(store, log, intent.range));
-    // The record at the end was there when the intent was made, and replaced it stays. A scan that
-    // does not find it ended early, as a stale leader's does: nothing may be concluded from it.
+    // The record at the end was there when the intent was made, and replaced it stays until it is
+    // trimmed. A scan that does not find it otherwise ended early, as a stale leader's does:
+    // nothing may be concluded from it.
     const auto last = records.empty() ? Result<index::IndexKey>(not_found("no record"))
                                       : index::parse_key(log, records.back().key);
-    if (!last.ok() || last->end != intent.range.end) {
-        co_return unavailable(
-            "log {}: the index records up to {} are not all seen", log, intent.range.end
-        );
+    if (last.ok() && last->end == intent.range.end) {
+        LKS_CO_TRY(co_await put_compacted(store, log, from.state, records.back()));
+        records.pop_back();
+    } else if (LKS_CO_TRY(co_await log::load_start(store, log)) < intent.range.end) {
+        co_return co_await explain_unseen(store, log, from);
     }
-    LKS_CO_TRY(co_await put_compacted(store, log, intent, records.back()));
-    records.pop_back();
     LKS_CO_TRY(co_await delete_replaced(store, log, std::move(records)));
-    co_return co_await move_cursor(store, log, from);
+    const Offset end = std::max(from.state.cursor, intent.range.end);
+    co_return co_await move_cursor(store, log, from, end);
+}
+
+rt::Task<Result<StoredState>> skip_trimmed(
+    meta::MetadataStore& store, LogId log, StoredState from, Offset start
+) {
+    LKS_ASSERT(!from.state.intent.has_value());
+    if (start <= from.state.cursor) {
+        co_return from;
+    }
+    const Offset to = LKS_CO_TRY(co_await boundary_before(store, log, start));
+    if (to <= from.state.cursor) {
+        co_return from;
+    }
+    LKS_CO_TRY(co_await move_cursor(store, log, from, to));
+    co_return co_await load_state(store, log);
+}
+
+rt::Task<Result<StoredState>> load_finished(meta::MetadataStore& store, LogId log) {
+    StoredState state = LKS_CO_TRY(co_await load_state(store, log));
+    if (state.state.intent.has_value()) {
+        LKS_CO_TRY(co_await finish_replace(store, log, state));
+        state = LKS_CO_TRY(co_await load_state(store, log));
+        if (state.state.intent.has_value()) {
+            co_return conflict("log {}: another compactor goes on", log);
+        }
+    }
+    const Offset start = LKS_CO_TRY(co_await log::load_start(store, log));
+    co_return co_await skip_trimmed(store, log, std::move(state), start);
 }
 
 }  // namespace lakestream::compact

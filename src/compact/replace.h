@@ -27,8 +27,21 @@ rt::Task<Result<StoredState>> begin_replace(
 );
 
 /// Finish the intent that stands: steps 1 to 3. Repeatable from any crash, by anybody. Errors:
-/// `conflict` (somebody else is ahead: load again), `unavailable` and the like: call again.
+/// `conflict` (somebody else is ahead: load again), `fenced` (the log was deleted meanwhile, and
+/// its state is gone), `unavailable` and the like: call again.
 rt::Task<Status> finish_replace(meta::MetadataStore& store, LogId log, StoredState from);
+
+/// Nobody compacts what is trimmed: the cursor moves to the begin of the index record that holds
+/// `start`, or to the last record's end when none does. Precondition: no intent stands. Errors:
+/// `conflict` (another compactor moved: load again), those of the store. Cost: 1 or 2 reads, and 2
+/// writes when it moves.
+rt::Task<Result<StoredState>> skip_trimmed(
+    meta::MetadataStore& store, LogId log, StoredState from, Offset start
+);
+
+/// Finish the intent that stands, if one does, and skip what is trimmed: what any compactor does
+/// before it goes on with a log. Errors: as above.
+rt::Task<Result<StoredState>> load_finished(meta::MetadataStore& store, LogId log);
 
 /// The value of the compacted record for an intent.
 Bytes compacted_value(const Intent& intent);

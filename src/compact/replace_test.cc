@@ -7,15 +7,22 @@
 #include <map>
 #include <string>
 
+#include "base/format.h"
 #include "base/log.h"
+#include "codec/testing/golden.h"
+#include "index/key.h"
+#include "index/record.h"
 #include "log/testing/cluster.h"
+#include "log/testing/memory_compacted.h"
 #include "meta/testing/faulty_metadata.h"
 #include "meta/testing/forwarding_store.h"
 
 namespace lakestream::compact {
 namespace {
 
+using log::MemoryCompacted;
 using log::TestCluster;
+using nlohmann::json;
 
 constexpr LogId log_a(7);
 
@@ -25,28 +32,6 @@ const bool quiet = [] {
     );
     return true;
 }();
-
-/// Compacted objects in memory.
-class MemoryCompacted final : public log::CompactedSource {
-  public:
-    rt::Task<Result<std::vector<log::CompactedPart>>> read(
-        LogId, index::IndexRecord record, OffsetRange, Offset from, std::uint64_t
-    ) override {
-        const auto file = files.find(record.location);
-        if (file == files.end()) {
-            co_return not_found("{}", record.location);
-        }
-        std::vector<log::CompactedPart> parts;
-        for (const log::CompactedPart& part : file->second) {
-            if (part.range.end > from) {
-                parts.push_back(part);
-            }
-        }
-        co_return parts;
-    }
-
-    std::map<std::string, std::vector<log::CompactedPart>> files;
-};
 
 rt::Task<bool> append_texts(log::Engine& engine, int begin, int end) {
     for (int i = begin; i < end; ++i) {
@@ -121,8 +106,9 @@ rt::Task<Status> compact_to(
     if (state.state.cursor >= end) {
         co_return Status();
     }
-    const Offset saved = LKS_CO_TRY(co_await engine.checkpoint(log_a));
-    EXPECT_GE(saved, end);
+    const log::Checkpoint saved =
+        LKS_CO_TRY(co_await engine.checkpoint(log_a, {state.state.cursor, end}));
+    EXPECT_GE(saved.end, end);
     Intent intent = co_await prepare(engine, files, state.state.cursor, end);
     state = LKS_CO_TRY(co_await begin_replace(store, log_a, state, std::move(intent)));
     co_return co_await finish_replace(store, log_a, state);
@@ -149,14 +135,65 @@ rt::Task<std::vector<Offset>> ends(log::NodeEngine& engine) {
 TEST(Intent, round_trips_and_refuses_damage) {
     const CompactState state{
         .cursor = Offset(5),
-        .intent = Intent{{Offset(5), Offset(9)}, "ursa-1.parquet", 100, 4},
+        .intent = Intent{{Offset(5), Offset(9)}, "ursa-1.parquet", 100, 4, 1700, 0xcafe},
     };
     const Bytes stored = encode_state(state);
     EXPECT_EQ(decode_state(stored).value(), state);
+    CompactState merging = state;
+    merging.cursor = Offset(20);
+    EXPECT_EQ(decode_state(encode_state(merging)).value(), merging);
+    merging.cursor = Offset(8);  // neither at its begin nor at its end
+    EXPECT_FALSE(decode_state(encode_state(merging)).ok());
     EXPECT_EQ(decode_state(encode_state({.cursor = Offset(3), .intent = {}}))->cursor, Offset(3));
     for (std::size_t size = 0; size < stored.size(); ++size) {
         EXPECT_FALSE(decode_state(stored.slice(0, size)).ok()) << size;
     }
+    CompactState unknown = state;
+    unknown.intent->max_timestamp.reset();
+    EXPECT_EQ(decode_state(encode_state(unknown)).value(), unknown);
+}
+
+TEST(Intent, of_version_1_has_no_newest_timestamp) {
+    const std::string_view cursor = "010000000000000005";
+    const std::string_view intent =
+        "0000000000000005000000000000000900000000000000640000000000000004"
+        "0e757273612d312e70617271756574";
+    const CompactState state{
+        .cursor = Offset(5),
+        .intent = Intent{{Offset(5), Offset(9)}, "ursa-1.parquet", 100, 4, std::nullopt},
+    };
+    const auto stored = [&](std::string_view has_intent, std::string_view rest) {
+        return codec::from_hex(fmt::format("{}{}{}", cursor, has_intent, rest));
+    };
+    EXPECT_EQ(decode_state(stored("01", intent)).value(), state);
+    EXPECT_EQ(decode_state(stored("00", "")).value().intent, std::nullopt);
+    EXPECT_FALSE(decode_state(stored("01", fmt::format("{}00", intent))).ok());
+}
+
+/// The golden value that `intent` stands for.
+json golden_value(const Intent& intent) {
+    for (const json& value : codec::golden_json("index/values.json")) {
+        if (value.at("name") == "parquet-one-file") {
+            EXPECT_EQ(value.at("location"), intent.location);
+            return value;
+        }
+    }
+    return {};
+}
+
+TEST(Replace, the_compacted_value_is_that_of_other_engines_and_our_extension) {
+    Intent intent{
+        .range = {Offset(0), Offset(100)},
+        .location = "ursa-00000000-0000-4000-8000-0000000000aa.parquet",
+        .payload_bytes = 5000,
+        .entries = 10,
+    };
+    const std::string golden = golden_value(intent).at("value_hex");
+    EXPECT_EQ(codec::to_hex(compacted_value(intent)), golden);
+    intent.max_timestamp = 8;
+    EXPECT_EQ(codec::to_hex(compacted_value(intent)), golden + "a20607" + "01000000001000");
+    const auto record = index::IndexRecord::decode(compacted_value(intent));
+    EXPECT_EQ(record->extension, index::Extension{.max_timestamp = 8});
 }
 
 /// Applies so many writes, then is gone: a compactor's crash between any two steps.
@@ -284,6 +321,241 @@ TEST(Replace, two_compactors_and_a_lagging_node_agree) {
             );
         }
     }
+}
+
+/// Merge everything that is compacted; the end of what was merged.
+rt::Task<Status> merge_all(
+    log::NodeEngine& engine, meta::MetadataStore& store, MemoryCompacted& files
+) {
+    StoredState state = LKS_CO_TRY(co_await load_state(store, log_a));
+    if (state.state.intent.has_value()) {
+        LKS_CO_TRY(co_await finish_replace(store, log_a, state));
+        state = LKS_CO_TRY(co_await load_state(store, log_a));
+    }
+    Intent intent = co_await prepare(engine, files, Offset(0), state.state.cursor);
+    state = LKS_CO_TRY(co_await begin_replace(store, log_a, state, std::move(intent)));
+    co_return co_await finish_replace(store, log_a, state);
+}
+
+TEST(Replace, a_merge_is_right_after_a_crash_at_every_step) {
+    constexpr int steps = 4;
+    for (int writes = 0; writes <= steps; ++writes) {
+        SCOPED_TRACE(writes);
+        TestCluster cluster(static_cast<std::uint64_t>(writes) + 1);
+        MemoryCompacted files;
+        cluster.compacted = &files;
+        cluster.settings.tail_cache_bytes_max = 0;
+        auto& node = cluster.add_node(1);
+        ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
+        const auto before = cluster.run(node.home(), ends(*node.engine));
+        for (const std::size_t last : {3U, 7U, 12U}) {
+            ASSERT_TRUE(
+                cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[last]))
+                    .ok()
+            );
+        }
+        DyingStore dying(node.client, writes);
+        const Status first = cluster.run(node.home(), merge_all(*node.engine, dying, files));
+        EXPECT_EQ(first.ok(), writes >= steps);
+        const auto check = [&](log::NodeEngine& engine, rt::Executor& home) {
+            for (std::size_t i = 0; i < before.size(); ++i) {
+                EXPECT_EQ(
+                    cluster.run(home, read_from(engine, before[i])),
+                    numbers(static_cast<int>(i) + 1, 20)
+                );
+            }
+            EXPECT_EQ(cluster.run(home, read_from(engine, Offset(0))), numbers(0, 20));
+        };
+        check(*node.engine, node.home());
+        // Whoever comes next finishes it and goes on compacting.
+        ASSERT_TRUE(
+            cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[16])).ok()
+        );
+        const auto after = cluster.run(node.home(), ends(*node.engine));
+        EXPECT_EQ(after.size(), writes == 0 ? 7U : 5U);
+        EXPECT_EQ(
+            cluster.run(node.home(), load_state(node.client, log_a))->state,
+            (CompactState{.cursor = before[16], .intent = {}})
+        );
+        check(*node.engine, node.home());
+        cluster.stop(node);
+        auto& next = cluster.add_node(1);
+        check(*next.engine, next.home());
+    }
+}
+
+TEST(Replace, a_compactor_that_slept_through_a_merge_changes_nothing) {
+    TestCluster cluster(1);
+    MemoryCompacted files;
+    cluster.compacted = &files;
+    cluster.settings.tail_cache_bytes_max = 0;
+    auto& node = cluster.add_node(1);
+    ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
+    const auto before = cluster.run(node.home(), ends(*node.engine));
+    const auto compact = [&](std::size_t last) {
+        return cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[last]))
+            .ok();
+    };
+    ASSERT_TRUE(compact(3));
+    // It has decided to go to 7, and sleeps; others finish that, merge, and go on.
+    DyingStore dying(node.client, 1);
+    EXPECT_FALSE(cluster.run(node.home(), compact_to(*node.engine, dying, files, before[7])).ok());
+    const auto sleeping = cluster.run(node.home(), load_state(node.client, log_a));
+    ASSERT_TRUE(sleeping->state.intent.has_value());
+    ASSERT_TRUE(compact(7));
+    ASSERT_TRUE(cluster.run(node.home(), merge_all(*node.engine, node.client, files)).ok());
+    EXPECT_FALSE(cluster.run(node.home(), finish_replace(node.client, log_a, *sleeping)).ok());
+    EXPECT_EQ(cluster.run(node.home(), read_from(*node.engine, Offset(0))), numbers(0, 20));
+    EXPECT_EQ(cluster.run(node.home(), ends(*node.engine)).size(), 13U);
+}
+
+/// As retention does: the log's first `count` index records go, and it starts at `start`.
+rt::Task<Status> trim(TestCluster::Node& node, std::size_t count, Offset start) {
+    const auto walked = co_await node.engine->walk(log_a, Offset(0), count);
+    for (const log::WalkRecord& record : *walked) {
+        const index::IndexKey key{log_a, record.range.end, record.cumulative};
+        LKS_CO_TRY(co_await meta::remove(
+            node.client, {.key = key.to_string()}, index::partition_key(log_a)
+        ));
+    }
+    const auto put = co_await meta::put(
+        node.client,
+        {.key = index::mark_key(log_a),
+         .value = Bytes::own(std::to_string(start.v)),
+         .partition_key = index::partition_key(log_a)}
+    );
+    co_return put.ok() ? Status() : Status(put.error());
+}
+
+TEST(Replace, an_intent_whose_range_was_trimmed_is_ended) {
+    TestCluster cluster(1);
+    MemoryCompacted files;
+    cluster.compacted = &files;
+    auto& node = cluster.add_node(1);
+    ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
+    const auto before = cluster.run(node.home(), ends(*node.engine));
+    DyingStore dying(node.client, 1);
+    EXPECT_FALSE(cluster.run(node.home(), compact_to(*node.engine, dying, files, before[7])).ok());
+    ASSERT_TRUE(cluster.run(node.home(), trim(node, 8, before[7])).ok());
+    const auto found = cluster.run(node.home(), load_state(node.client, log_a));
+    EXPECT_TRUE(cluster.run(node.home(), finish_replace(node.client, log_a, *found)).ok());
+    EXPECT_EQ(
+        cluster.run(node.home(), load_state(node.client, log_a))->state,
+        (CompactState{.cursor = before[7], .intent = {}})
+    );
+}
+
+/// Fenced and purged, as dropping its stream leaves it.
+rt::Task<Status> delete_log(meta::MetadataStore& store) {
+    const std::string partition = index::partition_key(log_a);
+    LKS_CO_TRY(co_await meta::put(
+        store, {.key = index::fence_key(log_a), .value = {}, .partition_key = partition}
+    ));
+    meta::ShardBatch batch;
+    batch.ranges.push_back({.begin = index::bound_first(log_a), .end = index::bound_last(log_a)});
+    batch.deletes.push_back({.key = state_key(log_a)});
+    const auto done = co_await store.write(store.shard_of(partition), std::move(batch));
+    co_return done.ok() ? Status() : Status(done.error());
+}
+
+TEST(Replace, an_intent_for_a_log_that_was_deleted_is_ended) {
+    TestCluster cluster(1);
+    MemoryCompacted files;
+    cluster.compacted = &files;
+    auto& node = cluster.add_node(1);
+    ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
+    const auto before = cluster.run(node.home(), ends(*node.engine));
+    ASSERT_TRUE(cluster.run(node.home(), delete_log(node.client)).ok());
+    const auto begun = cluster.run(
+        node.home(),
+        begin_replace(node.client, log_a, {}, {.range = {Offset(0), before[7]}, .location = "late"})
+    );
+    ASSERT_TRUE(begun.ok());
+    const auto finished = [&] {
+        return cluster.run(node.home(), load_finished(node.client, log_a));
+    };
+    EXPECT_TRUE(finished().is(ErrorCode::fenced));
+    ASSERT_TRUE(finished().ok());  // nothing is left of it
+    EXPECT_FALSE(finished()->version.has_value());
+}
+
+/// The same idempotent batches through both nodes: what comes second is void, or answered.
+rt::Task<bool> append_twice(log::Engine& a, log::Engine& b, int end) {
+    rt::Executor& executor = co_await rt::this_executor();
+    for (int i = 0; i < end; ++i) {
+        const auto request = [&] {
+            std::vector<log::AppendRequest> requests(1);
+            requests[0].log = log_a;
+            requests[0].payload = Bytes::copy(std::to_string(i));
+            requests[0].records = 1;
+            requests[0].producer = log::ProducerStamp{.id = 5, .epoch = 0, .base_sequence = i};
+            return requests;
+        };
+        auto first = a.append(request(), executor.now() + 30s);
+        auto second = b.append(request(), executor.now() + 30s);
+        if (!(co_await std::move(first)).front().ok()) {
+            co_return false;
+        }
+        co_await std::move(second);
+    }
+    co_return true;
+}
+
+/// Whoever reads while voids are forgotten sees each entry once.
+rt::Task<bool> read_often(log::Engine& engine, const bool& done) {
+    rt::Executor& executor = co_await rt::this_executor();
+    bool right = true;
+    while (!done) {
+        const auto texts = co_await read_from(engine, Offset(0));
+        right = right && texts == numbers(0, static_cast<int>(texts.size()));
+        EXPECT_TRUE(right) << testing::PrintToString(texts);
+        co_await rt::sleep_until(executor.now() + 7ms);
+    }
+    co_return right;
+}
+
+TEST(Replace, voids_are_forgotten_once_they_are_compacted_and_never_read) {
+    std::int64_t voids = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        SCOPED_TRACE(seed);
+        TestCluster cluster(seed);
+        MemoryCompacted files;
+        cluster.compacted = &files;
+        cluster.settings.tail_cache_bytes_max = 0;
+        cluster.settings.shared_metadata = true;
+        auto& a = cluster.add_node(1);
+        auto& b = cluster.add_node(1);
+        cluster.flakiness.delay_max = 5ms;
+        bool done = false;
+        auto reading_a = rt::submit(a.home(), read_often(*a.engine, done));
+        auto reading_b = rt::submit(b.home(), read_often(*b.engine, done));
+        auto compacting =
+            rt::submit(a.home(), compact_often(*a.engine, a.flaky_metadata, files, seed));
+        ASSERT_TRUE(cluster.run(a.home(), append_twice(*a.engine, *b.engine, 40)));
+        cluster.loop.run_for(500ms);
+        done = true;
+        cluster.loop.run_for(500ms);
+        for (const auto& node : cluster.nodes) {
+            EXPECT_EQ(
+                cluster.run(node->home(), read_from(*node->engine, Offset(0))), numbers(0, 40)
+            );
+        }
+        const auto all = cluster.run(a.home(), ends(*a.engine));
+        voids += all.back().v - 40;
+        // The compactor's next save tells everybody what is forgotten.
+        const Offset cursor = cluster.run(a.home(), load_state(a.client, log_a))->state.cursor;
+        ASSERT_TRUE(cluster.run(a.home(), a.engine->checkpoint(log_a, {cursor, all.back()})).ok());
+        ASSERT_TRUE(cluster.run(a.home(), append_texts(*a.engine, 40, 41)));
+        cluster.stop(a);
+        auto& next = cluster.add_node(1);
+        const auto walked = cluster.run(next.home(), next.engine->walk(log_a, Offset(0), 10'000));
+        ASSERT_TRUE(walked.ok());
+        EXPECT_EQ(cluster.run(next.home(), read_from(*next.engine, Offset(0))), numbers(0, 41));
+        EXPECT_FALSE(
+            cluster.run(next.home(), next.engine->checkpoint(log_a, {Offset(0), cursor})).ok()
+        );
+    }
+    EXPECT_GT(voids, 20);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "codec/crc32c.h"
 #include "codec/reader.h"
 #include "codec/writer.h"
 
@@ -34,17 +35,46 @@ Status Spill::add(LogId log, OffsetRange range, const std::vector<SpilledEntry>&
     Segment& segment = segments_[current_];
     chunk.begin = segment.bytes;
     chunk.bytes = stored.size();
+    chunk.crc32c = codec::crc32c(stored.span());
     if (!stored.empty()) {
-        LKS_TRY(files_.append(current_, stored));
+        const Status appended = files_.append(current_, stored);
+        if (!appended.ok()) {
+            close_segment();  // it may end with a part of the chunk: its length is not known
+            return appended;
+        }
     }
     segment.bytes += chunk.bytes;
     segment.live += chunk.bytes;
     bytes_ += chunk.bytes;
+    payload_bytes_ += static_cast<std::uint64_t>(chunk.payload_bytes);
+    records_ += static_cast<std::uint64_t>(chunk.range.count());
     logs_[log].emplace(range.begin, chunk);
     if (segment.bytes >= segment_bytes_) {
-        ++current_;
+        close_segment();
     }
     return {};
+}
+
+void Spill::close_segment() {
+    remove_if_free(current_++);
+}
+
+void Spill::remove_if_free(std::uint64_t segment) {
+    const auto found = segments_.find(segment);
+    if (found != segments_.end() && found->second.live == 0) {
+        bytes_ -= found->second.bytes;
+        files_.remove(segment);
+        segments_.erase(found);
+    }
+}
+
+const Chunk* Spill::find(LogId log, Offset from) const {
+    const auto chunks = logs_.find(log);
+    if (chunks == logs_.end()) {
+        return nullptr;
+    }
+    const auto found = chunks->second.find(from);
+    return found == chunks->second.end() ? nullptr : &found->second;
 }
 
 std::vector<Chunk> Spill::chunks(LogId log, Offset from) const {
@@ -70,7 +100,16 @@ Result<std::vector<SpilledEntry>> Spill::load(const Chunk& chunk) const {
     if (chunk.bytes == 0) {
         return entries;
     }
-    codec::Reader in(LKS_TRY(files_.read(chunk.segment, chunk.begin, chunk.bytes)));
+    const Bytes stored = LKS_TRY(files_.read(chunk.segment, chunk.begin, chunk.bytes));
+    if (codec::crc32c(stored.span()) != chunk.crc32c) {
+        return corrupt(
+            "spill segment {}: the bytes from {} on are not what was written; is the scratch disk "
+            "damaged?",
+            chunk.segment,
+            chunk.begin
+        );
+    }
+    codec::Reader in(stored);
     while (in.remaining() > 0) {
         SpilledEntry entry;
         entry.range.begin = Offset(in.int64());
@@ -85,15 +124,20 @@ Result<std::vector<SpilledEntry>> Spill::load(const Chunk& chunk) const {
 }
 
 void Spill::release(const Chunk& chunk) {
+    payload_bytes_ -= static_cast<std::uint64_t>(chunk.payload_bytes);
+    records_ -= static_cast<std::uint64_t>(chunk.range.count());
     if (chunk.bytes == 0) {
         return;  // voids only: nothing of it is on disk
     }
-    const auto segment = segments_.find(chunk.segment);
-    segment->second.live -= chunk.bytes;
-    if (segment->second.live == 0 && chunk.segment != current_) {
-        bytes_ -= segment->second.bytes;
-        files_.remove(chunk.segment);
-        segments_.erase(segment);
+    Segment& segment = segments_.at(chunk.segment);
+    segment.live -= chunk.bytes;
+    if (segment.live > 0) {
+        return;
+    }
+    if (chunk.segment == current_) {
+        close_segment();  // a small disk gets its room back at once
+    } else {
+        remove_if_free(chunk.segment);
     }
 }
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
+#include "base/result.h"
 #include "rt/rng.h"
 
 namespace lakestream::compact {
@@ -63,7 +65,8 @@ TEST(Spill, gives_back_what_it_was_given_in_order_and_frees_the_disk) {
             spill.drop_before(log, ends[log]);
             EXPECT_TRUE(spill.chunks(log, Offset(0)).empty());
         }
-        EXPECT_LE(spill.bytes(), 2000U) << "only the open segment is left";
+        EXPECT_EQ(spill.bytes(), 0U);
+        EXPECT_TRUE(std::filesystem::is_empty(folder));
     }
 }
 
@@ -100,6 +103,72 @@ TEST(Spill, what_comes_twice_is_kept_once_and_its_disk_is_freed) {
     EXPECT_EQ(spill.end_of(LogId(1), Offset(0)), Offset(5));
     spill.drop_before(LogId(1), Offset(5));
     EXPECT_EQ(spill.bytes(), 0U);
+}
+
+/// A disk that takes only the first half of some writes.
+class FullDisk final : public SpillFiles {
+  public:
+    explicit FullDisk(SpillFiles& inner) : inner_(inner) {}
+
+    Status append(std::uint64_t segment, const Bytes& bytes) override {
+        if (failing) {
+            static_cast<void>(inner_.append(segment, bytes.slice(0, bytes.size() / 2)));
+            return exhausted("full");
+        }
+        return inner_.append(segment, bytes);
+    }
+    Result<Bytes> read(std::uint64_t segment, std::uint64_t begin, std::uint64_t count) override {
+        return inner_.read(segment, begin, count);
+    }
+    void remove(std::uint64_t segment) override { inner_.remove(segment); }
+
+    bool failing = false;
+
+  private:
+    SpillFiles& inner_;
+};
+
+SpilledEntry entry_of(std::int64_t begin, char fill) {
+    return {{Offset(begin), Offset(begin + 1)}, 0, WallTime(), Bytes::own(std::string(100, fill))};
+}
+
+TEST(Spill, half_a_write_shifts_nothing_behind_it) {
+    const std::string folder = fresh_folder("spill_full");
+    auto files = open_spill_folder(folder);
+    FullDisk disk(**files);
+    Spill spill(disk, 1 << 20);
+    const LogId log(1);
+    const auto add = [&](std::int64_t begin, char fill) {
+        const SpilledEntry entry = entry_of(begin, fill);
+        return spill.add(log, entry.range, {entry}).ok();
+    };
+    ASSERT_TRUE(add(0, 'a'));
+    disk.failing = true;
+    EXPECT_FALSE(add(1, 'b'));
+    EXPECT_FALSE(add(1, 'b'));
+    disk.failing = false;
+    ASSERT_TRUE(add(1, 'b'));
+    ASSERT_TRUE(add(2, 'c'));
+    std::string read;
+    for (const Chunk& chunk : spill.chunks(log, Offset(0))) {
+        const auto loaded = spill.load(chunk);
+        ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+        read += loaded->front().payload.view().front();
+    }
+    EXPECT_EQ(read, "abc");
+    spill.drop_before(log, Offset(3));
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST(Spill, bytes_that_changed_on_disk_are_not_given_back) {
+    const std::string folder = fresh_folder("spill_damaged");
+    auto files = open_spill_folder(folder);
+    Spill spill(**files, 1 << 20);
+    const SpilledEntry entry = entry_of(0, 'a');
+    ASSERT_TRUE(spill.add(LogId(1), entry.range, {entry}).ok());
+    std::filesystem::path file = std::filesystem::directory_iterator(folder)->path();
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(60).put('b');
+    EXPECT_TRUE(spill.load(spill.chunks(LogId(1), Offset(0)).front()).is(ErrorCode::corrupt));
 }
 
 }  // namespace

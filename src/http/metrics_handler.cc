@@ -53,6 +53,12 @@ void append_histogram(std::string& out, const Entry& entry) {
 
 void append_value(std::string& out, const Entry& entry) {
     auto end = std::back_inserter(out);
+    if (entry.collect != nullptr) {
+        for (const metrics::Sample& sample : (*entry.collect)()) {
+            fmt::format_to(end, "{}{} {}\n", entry.name, label_text(sample.labels), sample.value);
+        }
+        return;
+    }
     const std::string labels = label_text(entry.labels);
     switch (entry.kind) {
         case Entry::Kind::counter: {
@@ -67,15 +73,6 @@ void append_value(std::string& out, const Entry& entry) {
         }
         case Entry::Kind::histogram: append_histogram(out, entry); break;
     }
-}
-
-std::string_view type_name(Entry::Kind kind) {
-    switch (kind) {
-        case Entry::Kind::counter: return "counter";
-        case Entry::Kind::gauge: return "gauge";
-        case Entry::Kind::histogram: return "histogram";
-    }
-    return "untyped";
 }
 
 }  // namespace
@@ -94,7 +91,7 @@ std::string prometheus_text(const metrics::Registry& registry) {
             name,
             escaped(same.front()->help, false),
             name,
-            type_name(same.front()->kind)
+            metrics::type_name(same.front()->kind)
         );
         for (const Entry* entry : same) {
             append_value(out, *entry);

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t read_bytes = 4096;
 constexpr Duration linger = 1s;
-constexpr std::size_t rejecting_max = 16;  // rejections on their way at once
+constexpr Duration farewell = 1s;       // for what was asked before a stop
+constexpr std::size_t ending_max = 16;  // closed connections whose tasks have yet to end
 
 std::string_view reason_phrase(int status) {
     switch (status) {
@@ -66,11 +67,14 @@ Request to_request(net::HttpRequest message) {
 }  // namespace
 
 struct Server::Connection {
+    rt::Semaphore::Units slot;
     std::unique_ptr<net::Stream> stream;
     net::HttpParser parser;
+    MonoTime progress;   // when bytes last came or went
     std::string buffer;  // received and not yet understood
     bool idle = true;    // no request has begun
     bool keep_alive = true;
+    bool closed = false;  // by us: its task is about to end
 };
 
 Response error_response(int status, std::string_view message) {
@@ -82,7 +86,10 @@ Response error_response(int status, std::string_view message) {
 }
 
 Server::Server(rt::Executor& executor, ServerOptions options)
-    : executor_(executor), options_(options), scope_(executor) {}
+    : executor_(executor),
+      options_(options),
+      slots_(options.connections_max + ending_max),
+      scope_(executor) {}
 
 Server::~Server() = default;
 
@@ -107,23 +114,42 @@ rt::Task<void> Server::accept() {
             log::warn("http", "accept_failed error={}", stream.error().to_string());
             continue;
         }
-        if (scope_.size() <= options_.connections_max) {  // this task is one
-            scope_.spawn(serve(std::move(*stream)));
-            continue;
-        }
-        rejections_.add();
-        if (scope_.size() <= options_.connections_max + rejecting_max) {
-            scope_.spawn(reject(std::move(*stream)));
-        }
+        make_room();
+        auto connection = std::make_unique<Connection>(Connection{
+            .slot = co_await slots_.acquire(1),  // in a rush until a closed one's task has ended
+            .stream = std::move(*stream),
+            .parser = net::HttpParser({options_.header_bytes_max, options_.body_bytes_max}),
+            .progress = executor_.now(),
+        });
+        open_.push_back(connection.get());
+        scope_.spawn(serve(std::move(connection)));
     }
 }
 
-rt::Task<void> Server::reject(std::unique_ptr<net::Stream> stream) {
-    const Response response = error_response(503, "too many connections");
-    Slices data(Bytes::own(header(response, false) + response.body));
-    // Best effort: whoever does not listen is hung up on.
-    static_cast<void>(co_await stream->write(std::move(data), executor_.now() + linger));
-    co_await hear_out(*stream);
+/// Nobody who holds connections without using them keeps a probe out: idle ones go first, then
+/// those that have stood still for longest.
+void Server::make_room() {
+    std::size_t count = 0;
+    Connection* victim = nullptr;
+    for (Connection* const each : open_) {
+        if (each->closed) {
+            continue;
+        }
+        ++count;
+        const auto rank = [](const Connection& c) { return std::pair(!c.idle, c.progress); };
+        if (victim == nullptr || rank(*each) < rank(*victim)) {
+            victim = each;
+        }
+    }
+    if (victim != nullptr && count >= options_.connections_max) {
+        evictions_.add();
+        hang_up(*victim);
+    }
+}
+
+void Server::hang_up(Connection& connection) {
+    connection.closed = true;
+    connection.stream->close();
 }
 
 /// Closing on unread bytes resets the connection, and the response would be lost with it.
@@ -135,20 +161,14 @@ rt::Task<void> Server::hear_out(net::Stream& stream) {
     }
 }
 
-rt::Task<void> Server::serve(std::unique_ptr<net::Stream> stream) {
-    Connection connection{
-        .stream = std::move(stream),
-        .parser = net::HttpParser({options_.header_bytes_max, options_.body_bytes_max}),
-    };
-    const std::uint64_t number = ++accepted_;
-    open_[number] = &connection;
+rt::Task<void> Server::serve(std::unique_ptr<Connection> connection) {
     connections_.add(1);
     Status status;
-    while (status.ok() && connection.keep_alive) {
-        status = co_await exchange(connection);
+    while (status.ok() && connection->keep_alive) {
+        status = co_await exchange(*connection);
     }
     connections_.add(-1);
-    open_.erase(number);
+    std::erase(open_, connection.get());
 }
 
 /// One request and its response.
@@ -192,6 +212,7 @@ rt::Task<Result<bool>> Server::receive(Connection& connection) {
         if (count == 0) {
             co_return false;
         }
+        connection.progress = executor_.now();
         if (connection.idle) {
             connection.idle = false;
             deadline = executor_.now() + options_.receive;
@@ -205,9 +226,11 @@ rt::Task<Status> Server::transmit(Connection& connection, Response response, boo
     if (body) {
         data.append(Bytes::own(std::move(response.body)));
     }
-    co_return co_await connection.stream->write(
-        std::move(data), executor_.now() + options_.transmit
+    LKS_CO_TRY(
+        co_await connection.stream->write(std::move(data), executor_.now() + options_.transmit)
     );
+    connection.progress = executor_.now();
+    co_return Status();
 }
 
 rt::Task<Response> Server::answer(Request request) {
@@ -226,16 +249,17 @@ rt::Task<void> Server::stop(Deadline deadline) {
         listener_->close();
     }
     scope_.stop().request();
+    deadline = std::min(deadline, executor_.now() + farewell);
     while (!open_.empty() && executor_.now() < deadline) {
-        for (const auto& [number, connection] : open_) {
+        for (Connection* const connection : open_) {
             if (connection->idle) {
-                connection->stream->close();
+                hang_up(*connection);
             }
         }
         co_await rt::sleep_until(std::min(deadline, executor_.now() + 5ms));
     }
-    for (const auto& [number, connection] : open_) {
-        connection->stream->close();
+    for (Connection* const connection : open_) {
+        hang_up(*connection);
     }
     co_await scope_.close();
 }

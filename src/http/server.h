@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/metrics.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "net/net.h"
 #include "rt/scope.h"
+#include "rt/semaphore.h"
 
 namespace lakestream::http {
 
@@ -37,7 +39,7 @@ class Handler {
 };
 
 struct ServerOptions {
-    std::size_t connections_max = 64;  // beyond: answered 503 and closed
+    std::size_t connections_max = 64;  // beyond: the least used one is closed
     std::uint32_t header_bytes_max = 16 << 10;
     std::uint64_t body_bytes_max = 1 << 20;
     Duration idle = 60s;      // between requests
@@ -60,21 +62,23 @@ class Server {
     /// GET and HEAD of exactly this path. Before `start`.
     void route(std::string path, std::unique_ptr<Handler> handler);
     void start(std::unique_ptr<net::Listener> listener);
-    /// Accept no more, finish what was asked, hang up at `deadline` at the latest.
+    /// Accept no more, finish what was asked, hang up after a second or at `deadline`, whichever
+    /// comes first: nobody who does not read his answer holds up the node.
     rt::Task<void> stop(Deadline deadline);
     /// Drop everything where it stands: only for a node that is cut off (TaskScope::abandon).
     void abandon() noexcept;
 
-    /// Connections beyond the maximum, so far.
-    const metrics::Counter& rejections() const noexcept { return rejections_; }
+    /// Connections closed to make room for others, so far.
+    const metrics::Counter& evictions() const noexcept { return evictions_; }
     const metrics::Gauge& connections() const noexcept { return connections_; }
 
   private:
     struct Connection;
 
     rt::Task<void> accept();
-    rt::Task<void> serve(std::unique_ptr<net::Stream> stream);
-    rt::Task<void> reject(std::unique_ptr<net::Stream> stream);
+    void make_room();
+    static void hang_up(Connection& connection);
+    rt::Task<void> serve(std::unique_ptr<Connection> connection);
     rt::Task<void> hear_out(net::Stream& stream);
     rt::Task<Status> exchange(Connection& connection);
     rt::Task<Result<bool>> receive(Connection& connection);
@@ -85,9 +89,9 @@ class Server {
     const ServerOptions options_;
     std::map<std::string, std::unique_ptr<Handler>, std::less<>> routes_;
     std::unique_ptr<net::Listener> listener_;
-    std::map<std::uint64_t, Connection*> open_;  // in the order of accepting
-    std::uint64_t accepted_ = 0;
-    metrics::Counter rejections_;
+    std::vector<Connection*> open_;  // in the order of accepting; their tasks own them
+    rt::Semaphore slots_;            // one for each connection's task
+    metrics::Counter evictions_;
     metrics::Gauge connections_;
     rt::TaskScope scope_;
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -35,14 +36,15 @@ class EchoHandler final : public Handler {
 };
 
 class HttpServerTest : public testing::Test {
-  protected:
+  public:
     HttpServerTest() {
         server_.route("/echo", std::make_unique<EchoHandler>(0ms));
-        server_.route("/slow", std::make_unique<EchoHandler>(2s));
+        server_.route("/slow", std::make_unique<EchoHandler>(500ms));
         server_.start(network_.listen(sim_.executor, {"0.0.0.0", 9644}).value());
     }
     ~HttpServerTest() override { sim_.run(server_.stop(sim_.executor.now() + 1s)); }
 
+  protected:
     rt::Task<std::unique_ptr<net::Stream>> connect() {
         co_return (co_await client_.connect({"server", 9644}, no_deadline)).value();
     }
@@ -139,14 +141,51 @@ rt::Task<std::vector<std::unique_ptr<net::Stream>>> connect_many(
     co_return streams;
 }
 
-TEST_F(HttpServerTest, serves_a_bounded_number_of_connections) {
+/// Whether the server has hung up.
+rt::Task<bool> ended(net::Stream& stream, MonoTime now) {
+    std::array<std::byte, 10> into{};
+    const auto count = co_await stream.read_some(into, now + 1ms);
+    co_return !count.is(ErrorCode::deadline_exceeded);
+}
+
+TEST_F(HttpServerTest, closes_the_oldest_idle_connection_for_a_new_one) {
     auto streams = sim_.run(connect_many(client_, 4));
     sim_.loop.run_for(1s);
     EXPECT_EQ(server_.connections().value(), 4);
-    EXPECT_TRUE(get("/echo").starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
-    EXPECT_EQ(server_.rejections().value(), 1U);
-    streams.pop_back();
+    EXPECT_TRUE(get("/echo").starts_with("HTTP/1.1 200"));
+    EXPECT_EQ(server_.evictions().value(), 1U);
+    EXPECT_TRUE(sim_.run(ended(*streams[0], sim_.executor.now())));
+    EXPECT_FALSE(sim_.run(ended(*streams[1], sim_.executor.now())));
+    EXPECT_TRUE(get("/echo").starts_with("HTTP/1.1 200"));
+    EXPECT_EQ(server_.evictions().value(), 1U);
+}
+
+TEST_F(HttpServerTest, closes_who_stands_still_for_longest_when_none_is_idle) {
+    auto streams = sim_.run(connect_many(client_, 4));
+    for (const auto& stream : streams) {
+        ASSERT_TRUE(sim_.run(stream->write(Slices(Bytes::copy("GET /e")), no_deadline)).ok());
+        sim_.loop.run_for(100ms);
+    }
+    ASSERT_TRUE(sim_.run(streams[0]->write(Slices(Bytes::copy("cho")), no_deadline)).ok());
+    sim_.loop.run_for(100ms);
+    EXPECT_TRUE(get("/echo").starts_with("HTTP/1.1 200"));
+    EXPECT_TRUE(sim_.run(ended(*streams[1], sim_.executor.now())));
+    EXPECT_FALSE(sim_.run(ended(*streams[0], sim_.executor.now())));
+}
+
+TEST_F(HttpServerTest, a_crowd_of_silent_clients_keeps_no_probe_out) {
+    auto streams = sim_.run(connect_many(client_, 200));
+    EXPECT_TRUE(get("/echo").starts_with("HTTP/1.1 200"));
+    EXPECT_LE(server_.connections().value(), 4);
+}
+
+TEST_F(HttpServerTest, of_a_rush_everybody_is_taken) {
+    std::vector<rt::Future<std::vector<std::unique_ptr<net::Stream>>>> rush;
+    for (int i = 0; i < 100; ++i) {
+        rush.push_back(rt::submit(sim_.executor, connect_many(client_, 1)));
+    }
     sim_.loop.run_for(1s);
+    EXPECT_EQ(server_.evictions().value(), 96U);  // a probe would not have been dropped
     EXPECT_TRUE(get("/echo").starts_with("HTTP/1.1 200"));
 }
 
@@ -164,7 +203,7 @@ TEST_F(HttpServerTest, finishes_what_was_asked_before_it_stops) {
     sim_.loop.run_for(100ms);
     const MonoTime begin = sim_.executor.now();
     sim_.run(server_.stop(begin + 10s));
-    EXPECT_LT(sim_.executor.now(), begin + 3s);
+    EXPECT_LT(sim_.executor.now(), begin + 1s);
     sim_.loop.run_for(100ms);
     EXPECT_TRUE(slow.ends_with("/slow,"));
     EXPECT_NE(slow.find("Connection: close"), std::string::npos);
@@ -177,9 +216,31 @@ TEST_F(HttpServerTest, stops_at_the_deadline_at_the_latest) {
         rt::submit(sim_.executor, ask_and_tell(exchange("GET /slow HTTP/1.1\r\n\r\n"), slow));
     sim_.loop.run_for(100ms);
     const MonoTime begin = sim_.executor.now();
-    sim_.run(server_.stop(begin + 500ms));
+    sim_.run(server_.stop(begin + 200ms));
     sim_.loop.run_for(5s);
     EXPECT_EQ(slow, "");
+}
+
+/// Asks until no more of it is taken, and reads nothing.
+rt::Task<bool> ask_without_reading(net::Stream& stream, Deadline deadline) {
+    std::string many;
+    for (int i = 0; i < 1000; ++i) {
+        many += "GET /echo HTTP/1.1\r\n\r\n";
+    }
+    const Bytes requests = Bytes::own(std::move(many));
+    while ((co_await stream.write(Slices(requests), deadline)).ok()) {
+    }
+    co_return true;
+}
+
+TEST_F(HttpServerTest, who_does_not_read_does_not_hold_up_a_stop) {
+    const auto stream = sim_.run(connect());
+    const MonoTime begin = sim_.executor.now() + 1s;
+    auto asking = rt::submit(sim_.executor, ask_without_reading(*stream, begin));
+    sim_.loop.run_for(1s);
+    sim_.run(server_.stop(begin + 30s));
+    EXPECT_GE(sim_.executor.now(), begin + 1s);  // it does hold it up
+    EXPECT_LE(sim_.executor.now(), begin + 2s);
 }
 
 TEST(Health, tells_what_is_not_ready_and_why) {
@@ -219,6 +280,13 @@ TEST(Metrics, are_written_as_prometheus_reads_them) {
         "lakestream_kafka_requests_total", "Requests.", fetched, {{"api", "b"}, {"v", "1"}}
     );
     registry.add("lakestream_wal_put_seconds", "Latency.", latency, {{"store", "local"}});
+    registry.add_collected(
+        "lakestream_table_lag_seconds",
+        "Lag.",
+        metrics::Entry::Kind::gauge,
+        {"topic"},
+        [] { return std::vector<metrics::Sample>{{.labels = {{"topic", "t"}}, .value = 2.5}}; }
+    );
     produced.add(3);
     open.set(-2);
     for (const double seconds : {0.0005, 0.5, 5.0}) {
@@ -233,6 +301,9 @@ TEST(Metrics, are_written_as_prometheus_reads_them) {
         "# TYPE lakestream_kafka_requests_total counter\n"
         "lakestream_kafka_requests_total{api=\"a\\\"\\\\\\n\"} 3\n"
         "lakestream_kafka_requests_total{api=\"b\",v=\"1\"} 0\n"
+        "# HELP lakestream_table_lag_seconds Lag.\n"
+        "# TYPE lakestream_table_lag_seconds gauge\n"
+        "lakestream_table_lag_seconds{topic=\"t\"} 2.5\n"
         "# HELP lakestream_wal_put_seconds Latency.\n"
         "# TYPE lakestream_wal_put_seconds histogram\n"
         "lakestream_wal_put_seconds_bucket{store=\"local\",le=\"0.001\"} 1\n"

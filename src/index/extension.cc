@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "codec/reader.h"
+#include "codec/record_batch.h"
 #include "codec/varint.h"
 #include "codec/writer.h"
 
@@ -23,12 +24,6 @@ constexpr std::uint32_t transactional = 1;  // bits of a producer
 constexpr std::uint32_t control = 2;        //
 constexpr unsigned flag_bits = 2;
 
-/// The sequence after `count` more records; sequences wrap from 2^31 - 1 to 0.
-std::int32_t sequence_after(std::int32_t sequence, std::int32_t count) {
-    constexpr std::int64_t modulus = std::int64_t{1} << 31;
-    return static_cast<std::int32_t>((std::int64_t{sequence} + count) % modulus);
-}
-
 std::size_t entries_of(const IndexRecord& record) {
     return record.entry_offsets.empty() ? 1 : record.entry_offsets.size();
 }
@@ -42,7 +37,7 @@ std::int32_t records_of(const IndexRecord& record, std::size_t entry) {
 }
 
 std::int32_t following_sequence(const ProducerEntry& producer, const IndexRecord& record) {
-    return sequence_after(producer.base_sequence, records_of(record, producer.entry));
+    return codec::sequence_after(producer.base_sequence, records_of(record, producer.entry));
 }
 
 /// What entries have in common that are named by one producer row.
@@ -203,7 +198,7 @@ Result<std::optional<Extension>> decode_extension(
             ProducerEntry& next = extension.producers.emplace_back(row);
             next.entry = static_cast<std::uint32_t>(entry);
             next.base_sequence = sequence;
-            sequence = sequence_after(sequence, records_of(record, entry));
+            sequence = codec::sequence_after(sequence, records_of(record, entry));
         }
         row.base_sequence = sequence;
     }

@@ -253,6 +253,9 @@ Result<IndexRecord> IndexRecord::decode_text(const Bytes& value, TextVersion ver
 
 Result<std::vector<std::int32_t>> IndexRecord::entry_records() const {
     std::vector<std::int32_t> records;
+    if (message_count <= 0) {
+        return corrupt("index record of {} records", message_count);
+    }
     if (entry_offsets.empty()) {
         if (entry_count > 1) {
             return corrupt("index record of {} entries without entry offsets", entry_count);

@@ -40,8 +40,9 @@ struct ProducerEntry {
 
 /// Our field 100, which other engines skip: what taking a log over needs without reading objects.
 struct Extension {
-    std::uint32_t crc32c = 0;              // of the section's payloads, in order
-    std::int64_t max_timestamp = -1;       // the newest record of the section, ms; -1: none
+    /// Of the section's payloads, in order; of a compacted file: of its range and voids, or 0.
+    std::uint32_t crc32c = 0;
+    std::int64_t max_timestamp = -1;       // the newest record of the range, ms; -1: none
     std::vector<ProducerEntry> producers;  // ascending by entry; only idempotent ones
 
     friend bool operator==(const Extension&, const Extension&) = default;
@@ -77,8 +78,8 @@ struct IndexRecord {
     /// The older text forms: one record for each entry, its place in the object as offset_in_file.
     static Result<IndexRecord> decode_text(const Bytes& value, TextVersion version);
 
-    /// Records of each entry. Errors: `corrupt` (several entries without entry_offsets, or counts
-    /// that do not rise to message_count).
+    /// Records of each entry, at least one. Errors: `corrupt` (several entries without
+    /// entry_offsets, or counts that do not rise to message_count).
     Result<std::vector<std::int32_t>> entry_records() const;
     /// The entry that holds `offset`, when the record's key says `end`. Cost: O(log entries).
     /// Errors: `out_of_range` (outside the record), `corrupt` (as entry_records()).

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::size_t write_bytes_min = 1 << 20;  // answers are gathered up to here
 constexpr std::uint32_t small_request_bytes = 64 << 10;
+constexpr std::size_t write_piece_bytes = 1 << 20;
+constexpr auto write_patience = std::chrono::seconds(3);  // for a piece, while others wait
 
 }  // namespace
 
@@ -65,6 +67,10 @@ bool Connection::full() const {
 
 Deadline Connection::patience(std::uint64_t bytes) const {
     return shard_.executor.now() + options_.stall_max + std::chrono::seconds(bytes >> 20);
+}
+
+bool Connection::is_slow() const {
+    return write_due_ < shard_.executor.now();
 }
 
 rt::Task<Status> Connection::read_requests() {
@@ -179,11 +185,15 @@ rt::Task<void> Connection::begin(const Api& api, Call call, Bytes frame, Admitte
 rt::Task<void> Connection::finish(
     Slot& slot, Call call, Started started, [[maybe_unused]] Admitted admitted
 ) {
+    const metrics::Raised running(shard_.backend.metrics.requests_running);
     slot.reply = co_await std::move(started.rest);
     bytes_ -= slot.bytes;
     slot.bytes = slot.reply.frame.size();
     bytes_ += slot.bytes;
     slot.done = true;
+    if (written_) {
+        slot.reply = {};  // nobody will take it
+    }
     shard_.backend.metrics.observe_latency(call.api, shard_.executor.now() - call.arrived);
     changed_.notify_all();
 }
@@ -191,6 +201,7 @@ rt::Task<void> Connection::finish(
 rt::Task<void> Connection::finish_unanswered(
     std::uint64_t bytes, Call call, Started started, [[maybe_unused]] Admitted admitted
 ) {
+    const metrics::Raised running(shard_.backend.metrics.requests_running);
     const Reply reply = co_await std::move(started.rest);
     bytes_ -= bytes;
     --unanswered_;
@@ -199,6 +210,28 @@ rt::Task<void> Connection::finish_unanswered(
         close();
     }
     changed_.notify_all();
+}
+
+rt::Task<Status> Connection::write_piece(Slices piece, Deadline deadline) {
+    write_due_ = shard_.executor.now() + write_patience;
+    co_return co_await stream_->write(std::move(piece), deadline);
+}
+
+/// So that it shows whether the client takes anything.
+rt::Task<Status> Connection::write_in_pieces(Slices frames) {
+    const Deadline deadline = patience(frames.size());
+    Slices piece;
+    for (const Bytes& part : frames.parts()) {
+        for (std::size_t at = 0; at < part.size();) {
+            const std::size_t count = std::min(part.size() - at, write_piece_bytes - piece.size());
+            piece.append(part.slice(at, count));
+            at += count;
+            if (piece.size() == write_piece_bytes) {
+                LKS_CO_TRY(co_await write_piece(std::exchange(piece, {}), deadline));
+            }
+        }
+    }
+    co_return piece.empty() ? Status() : co_await write_piece(std::move(piece), deadline);
 }
 
 rt::Task<void> Connection::write_responses() {
@@ -223,8 +256,10 @@ rt::Task<void> Connection::write_responses() {
             }
         }
         const std::size_t size = frames.size();
-        const Status written = co_await stream_->write(std::move(frames), patience(size));
-        if (written.is(ErrorCode::deadline_exceeded)) {
+        const Status written = co_await write_in_pieces(std::move(frames));
+        const bool was_slow = broken_ && is_slow();
+        write_due_ = MonoTime::max();
+        if (was_slow || written.is(ErrorCode::deadline_exceeded)) {
             log::warn(
                 "kafka",
                 "client_does_not_read peer={} client={} bytes={}",
@@ -246,6 +281,9 @@ rt::Task<void> Connection::write_responses() {
     }
     stream_->close();
     ending_ = written_ = true;
+    for (Slot& slot : slots_) {
+        slot.reply = {};  // its memory is not kept for requests that still run
+    }
     changed_.notify_all();
 }
 

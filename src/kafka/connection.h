@@ -37,6 +37,9 @@ class Connection {
     void close();
 
     const Peer& peer() const noexcept { return peer_; }
+    /// Whether the client takes the answer that is being written slower than one must while others
+    /// wait for memory: a MiB in 3 s.
+    bool is_slow() const;
 
     /// Destroy the tasks where they stand: only for a node that is cut off (TaskScope::abandon).
     void abandon() noexcept { scope_.abandon(); }
@@ -61,6 +64,8 @@ class Connection {
         std::uint64_t bytes, Call call, Started started, Admitted admitted
     );
     rt::Task<void> write_responses();
+    rt::Task<Status> write_in_pieces(Slices frames);
+    rt::Task<Status> write_piece(Slices piece, Deadline deadline);
     Error refuse(const FrameHead& head) const;
     bool full() const;
     Deadline patience(std::uint64_t bytes) const;
@@ -70,13 +75,14 @@ class Connection {
     const ConnectionOptions& options_;
     Peer peer_;
     FrameReader frames_;
-    std::deque<Slot> slots_;      // requests in order, until their response is written
-    std::size_t unanswered_ = 0;  // requests without a slot in flight
-    std::uint64_t bytes_ = 0;     // of slots and unanswered requests
-    bool beginning_ = false;      // a request is between arrival and its slot
-    bool ending_ = false;         // nothing more is read
-    bool broken_ = false;         // nothing more is written
-    bool written_ = false;        // the writer has ended
+    std::deque<Slot> slots_;                // requests in order, until their response is written
+    std::size_t unanswered_ = 0;            // requests without a slot in flight
+    std::uint64_t bytes_ = 0;               // of slots and unanswered requests
+    MonoTime write_due_ = MonoTime::max();  // of the piece that is being written, when it matters
+    bool beginning_ = false;                // a request is between arrival and its slot
+    bool ending_ = false;                   // nothing more is read
+    bool broken_ = false;                   // nothing more is written
+    bool written_ = false;                  // the writer has ended
     rt::Signal changed_;
     rt::TaskScope scope_;  // last: ends before what its tasks use
 };

@@ -14,7 +14,6 @@
 namespace lakestream::kafka {
 namespace {
 
-using namespace testing;
 using codec::kafka::ApiKey;
 using codec::kafka::ApiVersionsRequest;
 using codec::kafka::ApiVersionsResponse;
@@ -24,6 +23,9 @@ using codec::kafka::MetadataRequest;
 using codec::kafka::MetadataResponse;
 using codec::kafka::ProduceRequest;
 using codec::kafka::ProduceResponse;
+using testing::batch_of;
+using testing::TestBroker;
+using testing::TestClient;
 
 constexpr std::int64_t now = 1'782'860'000'000;
 
@@ -263,6 +265,74 @@ TEST(Connection, a_client_that_does_not_read_is_bounded_and_cut_off) {
     EXPECT_TRUE(alive(producer));
 }
 
+TEST(Connection, many_that_do_not_read_are_bounded_together_and_make_room_for_one_that_does) {
+    ServerOptions options;
+    options.shard.response_bytes = 4 << 20;
+    options.connection.stall_max = 10min;
+    TestBroker broker(options);
+    broker.catalog.add("events", 1);
+    TestClient reader = broker.connect();
+    for (int i = 0; i < 8; ++i) {
+        reader.call<ProduceResponse>(produce_request(std::string(1'000'000, 'x')), 9);
+    }
+    std::vector<TestClient> slow;
+    for (int i = 0; i < 20; ++i) {
+        slow.push_back(broker.connect());
+        for (int n = 0; n < 20; ++n) {
+            slow.back().send(fetch_request(0), 11);
+        }
+    }
+    std::int64_t highest = 0;
+    for (int i = 0; i < 100; ++i) {
+        broker.sim.loop.run_for(10ms);
+        highest = std::max(highest, broker.metrics.response_bytes.value());
+    }
+    EXPECT_GT(highest, 8 << 20);
+    const MonoTime asked = broker.sim.loop.now();
+    std::size_t read = 0;
+    while (read == 0 && broker.sim.loop.now() - asked < 1min) {
+        // It waits for memory, and asks again when there was none in time.
+        const auto answer = reader.call<FetchResponse>(fetch_request(0), 11);
+        read = answer.responses.at(0).partitions.at(0).records->size();
+        highest = std::max(highest, broker.metrics.response_bytes.value());
+    }
+    EXPECT_GT(read, 900'000U);
+    EXPECT_LT(broker.sim.loop.now() - asked, 20s);
+    EXPECT_LT(highest, 10 << 20);
+    EXPECT_LT(broker.server.connections(), 21);
+}
+
+TEST(Connection, answers_without_records_count_as_well) {
+    ServerOptions options;
+    options.shard.response_bytes = 2 << 20;
+    options.shard.fetch_bytes_floor = 300'000;
+    TestBroker broker(options);
+    broker.catalog.add("events", 1);
+    TestClient client = broker.connect();
+    for (int i = 0; i < 8; ++i) {
+        client.call<ProduceResponse>(produce_request(std::string(100'000, 'x')), 9);
+    }
+    const auto fetched = [&] {
+        return client.call<FetchResponse>(fetch_request(0), 11)
+            .responses.at(0)
+            .partitions.at(0)
+            .records->size();
+    };
+    EXPECT_GT(fetched(), 800'000);
+    TestClient slow = broker.connect();
+    FetchRequest request = fetch_request(0);
+    const auto wanted = request.topics.at(0).partitions.at(0);
+    request.topics.at(0).topic = "unknown";
+    request.topics.at(0).partitions.clear();
+    for (std::int32_t i = 0; i < 60'000; ++i) {
+        auto& partition = request.topics.at(0).partitions.emplace_back(wanted);
+        partition.partition = i;
+    }
+    slow.send(request, 11);
+    broker.sim.loop.run_for(2s);
+    EXPECT_LE(fetched(), 300'000) << "the errors of the slow client fill the memory";
+}
+
 TEST(Connection, a_slow_reader_gets_everything_in_order) {
     TestBroker broker;
     broker.catalog.add("events", 1);
@@ -385,18 +455,18 @@ TEST(Connection, errors_are_counted_by_api_and_code) {
     TestBroker broker;
     TestClient client = broker.connect();
     client.call<ProduceResponse>(produce_request("x", "none"), 9);
-    bool counted = false;
+    std::vector<metrics::Sample> counted;
     for (const metrics::Entry& entry : broker.registry.entries()) {
         if (entry.name == "lakestream_kafka_errors_total") {
-            counted = true;
-            EXPECT_EQ(
-                entry.labels,
-                (metrics::Labels{{"api", "Produce"}, {"error", "UNKNOWN_TOPIC_OR_PARTITION"}})
-            );
-            EXPECT_EQ(static_cast<const metrics::Counter*>(entry.metric)->value(), 1);
+            counted = (*entry.collect)();
         }
     }
-    EXPECT_TRUE(counted);
+    ASSERT_EQ(counted.size(), 1U);
+    EXPECT_EQ(
+        counted[0].labels,
+        (metrics::Labels{{"api", "Produce"}, {"error", "UNKNOWN_TOPIC_OR_PARTITION"}})
+    );
+    EXPECT_EQ(counted[0].value, 1);
 }
 
 }  // namespace

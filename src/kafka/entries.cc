@@ -10,7 +10,7 @@
 #include "codec/batch_builder.h"
 #include "codec/record_batch.h"
 #include "codec/record_reader.h"
-#include "kafka/topics.h"
+#include "kafka/topic_configs.h"
 
 namespace lakestream::kafka {
 
@@ -18,7 +18,7 @@ namespace {
 
 using codec::BatchHeader;
 
-constexpr std::size_t decompressed_bytes_max = 32 << 20;  // opened on the loop of a shard
+constexpr std::size_t decompressed_bytes_max = 32 << 20;
 constexpr std::int16_t first_produce_version_with_zstd = 7;
 
 template <class... Args>
@@ -26,6 +26,25 @@ std::unexpected<RecordsRefusal> refusal(
     KafkaError code, fmt::format_string<Args...> format, Args&&... args
 ) {
     return std::unexpected(RecordsRefusal{code, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+/// Whether the topic takes the producer's timestamps.
+bool is_timely(const BatchHeader& header, const catalog::Properties& properties, WallTime now) {
+    if (header.timestamp_type() != codec::TimestampType::create_time) {
+        return false;
+    }
+    const std::int64_t ahead = header.max_timestamp - to_ms(now);
+    return has_append_time(properties) ||
+           (ahead <= config_integer(properties, "message.timestamp.after.max.ms") &&
+            (header.max_timestamp < 0 ||
+             -ahead <= config_integer(properties, "message.timestamp.before.max.ms")));
+}
+
+/// A copy of a batch whose records all have the time `now`.
+Bytes with_append_time(const Bytes& batch, WallTime now) {
+    std::vector<std::byte> stamped(batch.begin(), batch.end());
+    codec::stamp_append_time(stamped, to_ms(now));
+    return Bytes::own(std::move(stamped));
 }
 
 std::expected<void, RecordsRefusal> check_header(
@@ -59,11 +78,7 @@ std::expected<void, RecordsRefusal> check_header(
             header.producer_id
         );
     }
-    const std::int64_t ahead = header.max_timestamp - to_ms(now);
-    if (header.timestamp_type() != codec::TimestampType::create_time ||
-        ahead > config_integer(properties, "message.timestamp.after.max.ms") ||
-        (header.max_timestamp >= 0 &&
-         -ahead > config_integer(properties, "message.timestamp.before.max.ms"))) {
+    if (!is_timely(header, properties, now)) {
         return refusal(
             KafkaError::invalid_timestamp,
             "Timestamp {} is not a create time in the range that the topic allows.",
@@ -116,6 +131,22 @@ Status each_record(const Bytes& batch, Offset base, Visitor&& visitor) {
 
 }  // namespace
 
+bool has_append_time(const catalog::Properties& properties) {
+    return config_text(properties, "message.timestamp.type") == "LogAppendTime";
+}
+
+std::optional<codec::Compression> topic_codec(const catalog::Properties& properties) {
+    const std::string_view type = config_text(properties, "compression.type");
+    for (unsigned number = 0; const auto codec = codec::compression_from(number); ++number) {
+        const std::string_view name =
+            *codec == codec::Compression::none ? "uncompressed" : codec::to_string(*codec);
+        if (type == name) {
+            return codec;
+        }
+    }
+    return std::nullopt;
+}
+
 std::expected<log::AppendRequest, RecordsRefusal> entry_of_records(
     const Bytes& records,
     const catalog::Properties& properties,
@@ -147,6 +178,7 @@ std::expected<log::AppendRequest, RecordsRefusal> entry_of_records(
         .payload = records,
         .records = header.record_count,
         .max_timestamp = header.max_timestamp,
+        .checked = log::CheckedBytes{.begin = codec::batch_crc_begin, .crc32c = header.crc},
     };
     if (header.has_producer()) {
         entry.producer = log::ProducerStamp{
@@ -154,6 +186,11 @@ std::expected<log::AppendRequest, RecordsRefusal> entry_of_records(
             .epoch = header.producer_epoch,
             .base_sequence = header.base_sequence,
         };
+    }
+    if (has_append_time(properties)) {
+        entry.payload = with_append_time(records, now);
+        entry.max_timestamp = to_ms(now);
+        entry.checked.reset();
     }
     return entry;
 }

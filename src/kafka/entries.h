@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/slices.h"
 #include "catalog/catalog.h"
+#include "codec/compress.h"
 #include "kafka/error_map.h"
 #include "lakestream/bytes.h"
 #include "log/engine.h"
@@ -22,7 +23,14 @@ struct RecordsRefusal {
     std::string message;
 };
 
-/// The entry that the records of one partition become, without its log. Exactly one batch of format
+/// Whether a topic's records get the time at which they came to the broker.
+bool has_append_time(const catalog::Properties& properties);
+
+/// What a topic's batches are compressed with, when that is not their producers' to say.
+std::optional<codec::Compression> topic_codec(const catalog::Properties& properties);
+
+/// The entry that the records of one partition become, without its log: their bytes, and in a topic
+/// with LogAppendTime a copy of them with `now` for their time. Exactly one batch of format
 /// 2, whose checksum is right and which is neither transactional nor a control batch. Records
 /// that are not compressed are checked too; nothing is decompressed.
 std::expected<log::AppendRequest, RecordsRefusal> entry_of_records(

@@ -9,8 +9,7 @@ namespace lakestream::kafka {
 
 KafkaError to_kafka(const Error& error) noexcept {
     switch (error.code) {
-        case ErrorCode::invalid_argument:
-        case ErrorCode::unsupported: return KafkaError::invalid_request;
+        case ErrorCode::invalid_argument: return KafkaError::invalid_request;
         case ErrorCode::not_found: return KafkaError::unknown_topic_or_partition;
         case ErrorCode::already_exists: return KafkaError::topic_already_exists;
         case ErrorCode::out_of_range: return KafkaError::offset_out_of_range;
@@ -19,9 +18,11 @@ KafkaError to_kafka(const Error& error) noexcept {
         case ErrorCode::lease_lost:
         case ErrorCode::cancelled: return KafkaError::not_leader_or_follower;
         case ErrorCode::fenced: return KafkaError::unknown_topic_or_partition;
-        // Nothing to be had now. Consumers of every library back off and try again.
+        // Nothing to be had now, `unsupported` from a store that may not be read or written: no
+        // client's fault. Consumers of every library back off and try again.
         case ErrorCode::throttled:
         case ErrorCode::exhausted:
+        case ErrorCode::unsupported:
         case ErrorCode::unavailable: return KafkaError::kafka_storage_error;
         case ErrorCode::deadline_exceeded:
         case ErrorCode::outcome_unknown: return KafkaError::request_timed_out;
@@ -52,22 +53,24 @@ KafkaError append_to_kafka(const Error& error) noexcept {
     switch (error.code) {
         case ErrorCode::invalid_argument: return by_reason(reason, KafkaError::invalid_record);
         case ErrorCode::fenced: return by_reason(reason, KafkaError::unknown_topic_or_partition);
-        // Nothing was stored. NOT_ENOUGH_REPLICAS says just that in every client, and is retried
-        // after a back-off; THROTTLING_QUOTA_EXCEEDED fails a batch for good in librdkafka.
+        // Nothing was stored, `unsupported` on a store that takes no writes. NOT_ENOUGH_REPLICAS
+        // says just that in every client, and is retried after a back-off;
+        // THROTTLING_QUOTA_EXCEEDED fails a batch for good in librdkafka.
         case ErrorCode::throttled:
         case ErrorCode::exhausted:
+        case ErrorCode::unsupported:
         case ErrorCode::unavailable:
         case ErrorCode::conflict:
         case ErrorCode::lease_lost: return KafkaError::not_enough_replicas;
         // May or may not be stored; REQUEST_TIMED_OUT promises neither and keeps the sequence.
+        // Codes that no append has a meaning for can only be of a store.
+        case ErrorCode::already_exists:
+        case ErrorCode::out_of_range:
         case ErrorCode::outcome_unknown:
         case ErrorCode::cancelled:
         case ErrorCode::deadline_exceeded: return KafkaError::request_timed_out;
         case ErrorCode::corrupt: return KafkaError::kafka_storage_error;
         case ErrorCode::not_found:
-        case ErrorCode::unsupported:
-        case ErrorCode::already_exists:
-        case ErrorCode::out_of_range:
         case ErrorCode::internal: return to_kafka(error);
     }
     return KafkaError::unknown_server_error;

@@ -14,6 +14,10 @@ TEST(ErrorMap, what_may_succeed_later_is_retriable_for_producers) {
     for (const ErrorCode code :
          {ErrorCode::throttled,
           ErrorCode::exhausted,
+          ErrorCode::unsupported,  // a read-only file system
+          ErrorCode::already_exists,
+          ErrorCode::out_of_range,
+          ErrorCode::not_found,
           ErrorCode::unavailable,
           ErrorCode::deadline_exceeded,
           ErrorCode::outcome_unknown,
@@ -24,6 +28,12 @@ TEST(ErrorMap, what_may_succeed_later_is_retriable_for_producers) {
         EXPECT_TRUE(codec::kafka::is_retriable(append_to_kafka(Error{.code = code})))
             << to_string(code);
     }
+}
+
+TEST(ErrorMap, a_store_that_refuses_is_no_fault_of_the_client) {
+    EXPECT_EQ(append_to_kafka(unsupported("read-only")), KafkaError::not_enough_replicas);
+    EXPECT_EQ(to_kafka(unsupported("no right")), KafkaError::kafka_storage_error);
+    EXPECT_TRUE(codec::kafka::is_retriable(to_kafka(unsupported("no right"))));
 }
 
 TEST(ErrorMap, codes_that_let_a_producer_renumber_need_a_final_verdict) {

@@ -27,12 +27,13 @@ std::uint64_t response_bytes(const log::ReadEntry& entry) {
 
 rt::Task<Result<catalog::StreamPtr>> FetchReader::stream_of(const FetchTarget& target) {
     const bool same =
-        last_ != nullptr && (target.topic.empty() ? topic_id(*last_) == target.topic_id
-                                                  : last_->name.name == target.topic);
+        last_ != nullptr && (target.topic->name.empty() ? topic_id(*last_) == target.topic->id
+                                                        : last_->name.name == target.topic->name);
     if (same) {
         co_return last_;
     }
-    auto stream = co_await load_topic(call_.shard.backend.catalog, target.topic, target.topic_id);
+    auto stream =
+        co_await load_topic(call_.shard.backend.catalog, target.topic->name, target.topic->id);
     last_ = stream.ok() ? *stream : nullptr;
     co_return std::move(stream);
 }
@@ -53,7 +54,7 @@ PartitionRead FetchReader::begin(
         .bytes_left = static_cast<std::uint64_t>(std::max(target.bytes_max, 0)),
         .entries = {},
     };
-    const bool by_id = target.topic.empty();
+    const bool by_id = target.topic->name.empty();
     const std::int32_t epoch = call_.shard.backend.cluster.leader_epoch;
     if (!stream.ok()) {
         const bool unknown_id = by_id && stream.is(ErrorCode::not_found);
@@ -73,11 +74,11 @@ PartitionRead FetchReader::begin(
     return partition;
 }
 
-rt::Task<void> FetchReader::resolve(std::span<const FetchTarget> targets) {
-    partitions_.reserve(targets.size());
-    for (const FetchTarget& target : targets) {
-        const auto stream = co_await stream_of(target);
-        partitions_.push_back(begin(target, stream));
+rt::Task<void> FetchReader::resolve(const FetchSession& session) {
+    partitions_.reserve(session.partitions().size());
+    for (const FetchSession::Partition& partition : session.partitions()) {
+        const auto stream = co_await stream_of(partition.target);
+        partitions_.push_back(begin(partition.target, stream));
     }
 }
 

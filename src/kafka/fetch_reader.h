@@ -34,8 +34,8 @@ class FetchReader {
   public:
     explicit FetchReader(Call call) : call_(call) {}
 
-    /// Find the partitions' logs. One read per target, in order.
-    rt::Task<void> resolve(std::span<const FetchTarget> targets);
+    /// Find the partitions' logs. One read per partition, in order.
+    rt::Task<void> resolve(const FetchSession& session);
     /// Read on, until `bytes_min` are there, no more is to be had or `patience` is over, up to
     /// `bytes_max`. Both sizes count from the first call.
     rt::Task<void> read(std::uint64_t bytes_min, std::uint64_t bytes_max, Deadline patience);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "kafka/topics.h"
+
 namespace lakestream::kafka {
 
 namespace {
@@ -20,36 +22,47 @@ std::int32_t epoch_after(std::int32_t epoch) {
     return epoch == std::numeric_limits<std::int32_t>::max() ? 1 : epoch + 1;
 }
 
-template <class Visitor>
-void each_target(const FetchRequest& request, Visitor&& visitor) {
-    for (const FetchRequest::FetchTopic& topic : request.topics) {
-        for (const FetchRequest::FetchPartition& partition : topic.partitions) {
-            visitor(FetchTarget{
-                .topic = topic.topic,
-                .topic_id = topic.topic_id,
-                .partition = partition.partition,
-                .offset = partition.fetch_offset,
-                .bytes_max = partition.partition_max_bytes,
-                .leader_epoch = partition.current_leader_epoch,
-            });
-        }
-    }
-}
-
-FetchPlan full_plan(const FetchRequest& request, FetchPlan::Session session) {
-    FetchPlan plan{.session = session, .targets = {}};
-    each_target(request, [&](FetchTarget target) { plan.targets.push_back(std::move(target)); });
-    return plan;
-}
-
 FetchPlan failed_plan(KafkaError error) {
-    return FetchPlan{.error = error, .targets = {}};
+    return FetchPlan{.error = error, .reads = nullptr};
 }
 
 }  // namespace
 
-FetchSessions::Key FetchSessions::key_of(const FetchTarget& target) {
-    return {target.topic, target.topic_id, target.partition};
+void FetchSession::change(const FetchRequest& request) {
+    for (const FetchRequest::FetchTopic& named : request.topics) {
+        if (named.partitions.empty()) {
+            continue;
+        }
+        keepable_ = keepable_ && named.topic.size() <= topic_name_bytes_max;
+        const auto topic = topics_.try_emplace({named.topic, named.topic_id}).first;
+        for (const FetchRequest::FetchPartition& wanted : named.partitions) {
+            const auto [at, is_new] = topic->second.try_emplace(wanted.partition);
+            if (is_new) {
+                at->second = partitions_.emplace(partitions_.end());
+            }
+            at->second->target = {
+                .topic = &topic->first,
+                .partition = wanted.partition,
+                .offset = wanted.fetch_offset,
+                .bytes_max = wanted.partition_max_bytes,
+                .leader_epoch = wanted.current_leader_epoch,
+            };
+        }
+    }
+    for (const FetchRequest::ForgottenTopic& named : request.forgotten_topics_data) {
+        const auto topic = topics_.find({named.topic, named.topic_id});
+        if (topic == topics_.end()) {
+            continue;
+        }
+        for (const std::int32_t number : named.partitions) {
+            if (const auto found = topic->second.extract(number)) {
+                partitions_.erase(found.mapped());
+            }
+        }
+        if (topic->second.empty()) {
+            topics_.erase(topic);
+        }
+    }
 }
 
 FetchPlan FetchSessions::open(const FetchRequest& request, std::int16_t version, MonoTime now) {
@@ -59,107 +72,87 @@ FetchPlan FetchSessions::open(const FetchRequest& request, std::int16_t version,
             remove(found);
         }
         const bool wanted = request.session_epoch == initial_epoch;
-        return full_plan(request, wanted ? FetchPlan::Session::make : FetchPlan::Session::none);
+        FetchPlan plan{
+            .session = wanted ? FetchPlan::Session::make : FetchPlan::Session::none,
+            .reads = std::make_shared<FetchSession>(),
+        };
+        plan.reads->by_id_ = version >= first_version_by_id;
+        plan.reads->change(request);
+        return plan;
     }
     if (found == sessions_.end()) {
         return failed_plan(KafkaError::fetch_session_id_not_found);
     }
-    Session& session = found->second;
-    if (session.epoch != request.session_epoch) {
+    FetchSession& session = *found->second;
+    if (session.epoch_ != request.session_epoch || session.busy_) {
         return failed_plan(KafkaError::invalid_fetch_session_epoch);
     }
-    if (session.by_id != (version >= first_version_by_id)) {
+    if (session.by_id_ != (version >= first_version_by_id)) {
         return failed_plan(KafkaError::fetch_session_topic_id_error);
     }
-    change(session, request);
-    if (session.order.empty()) {
+    const std::size_t before = session.partitions_.size();
+    session.change(request);
+    partitions_ = partitions_ - before + session.partitions_.size();
+    const bool grown = session.partitions_.size() > before;
+    if (!session.keepable() || (grown && partitions_ > limits_.partitions_max)) {
         remove(found);
-        return full_plan(request, FetchPlan::Session::none);
+        return failed_plan(KafkaError::fetch_session_id_not_found);
     }
-    session.epoch = epoch_after(session.epoch);
-    session.used = now;
     FetchPlan plan{
-        .session = FetchPlan::Session::go_on, .session_id = request.session_id, .targets = {}
+        .session = FetchPlan::Session::go_on,
+        .session_id = request.session_id,
+        .reads = found->second,
     };
-    for (const Cached& cached : session.order) {
-        plan.targets.push_back(cached.target);
+    if (session.partitions_.empty()) {
+        remove(found);
+        plan.session = FetchPlan::Session::none;
+        plan.session_id = 0;
     }
+    session.epoch_ = epoch_after(session.epoch_);
+    session.used_ = now;
+    session.busy_ = true;
     return plan;
 }
 
-void FetchSessions::change(Session& session, const FetchRequest& request) {
-    each_target(request, [&](FetchTarget target) { put(session, std::move(target)); });
-    for (const FetchRequest::ForgottenTopic& topic : request.forgotten_topics_data) {
-        for (const std::int32_t partition : topic.partitions) {
-            const auto found = session.by_key.find({topic.topic, topic.topic_id, partition});
-            if (found != session.by_key.end()) {
-                session.order.erase(found->second);
-                session.by_key.erase(found);
-                --partitions_;
-            }
-        }
-    }
-}
-
-void FetchSessions::put(Session& session, FetchTarget target) {
-    const auto [at, is_new] = session.by_key.try_emplace(key_of(target));
-    if (is_new) {
-        session.order.push_back(Cached{.target = std::move(target)});
-        at->second = std::prev(session.order.end());
-        ++partitions_;
-    } else {
-        at->second->target = std::move(target);
-    }
-}
-
 void FetchSessions::remove(Sessions::iterator session) {
-    partitions_ -= session->second.order.size();
+    partitions_ -= session->second->partitions_.size();
     sessions_.erase(session);
 }
 
-bool FetchSessions::remember(Cached& cached, const FetchOutcome& outcome) {
+bool FetchSessions::remember(FetchSession::Partition& partition, const FetchOutcome& outcome) {
     const bool failed = outcome.error != KafkaError::none;
-    const bool changed =
-        cached.high_watermark != outcome.high_watermark || cached.log_start != outcome.log_start;
+    const bool changed = partition.high_watermark != outcome.high_watermark ||
+                         partition.log_start != outcome.log_start;
     // After an error the next good answer is always sent.
-    cached.high_watermark = failed ? -1 : outcome.high_watermark;
-    cached.log_start = outcome.log_start;
+    partition.high_watermark = failed ? -1 : outcome.high_watermark;
+    partition.log_start = outcome.log_start;
+    partition.had_records = outcome.has_records;
     return failed || changed || outcome.has_records;
 }
 
-std::vector<bool> FetchSessions::answer(
-    FetchPlan& plan, std::span<const FetchOutcome> outcomes, MonoTime now, rt::Rng& rng
-) {
-    std::vector<bool> included(plan.targets.size(), true);
-    if (plan.session == FetchPlan::Session::make) {
-        if (plan.targets.empty() || !make_room(plan.targets.size(), now)) {
-            return included;
-        }
-        plan.session_id = new_id(rng);
-        Session& session = sessions_[plan.session_id];
-        session.by_id = plan.targets.front().topic.empty();
-        session.made = session.used = now;
-        for (std::size_t i = 0; i < plan.targets.size(); ++i) {
-            put(session, plan.targets[i]);
-            remember(*session.by_key[key_of(plan.targets[i])], outcomes[i]);
+void FetchSessions::keep(FetchPlan& plan, MonoTime now, rt::Rng& rng) {
+    const std::size_t size = plan.reads->partitions_.size();
+    if (plan.session != FetchPlan::Session::make || size == 0 || !plan.reads->keepable() ||
+        !make_room(size, now)) {
+        return;
+    }
+    plan.session_id = new_id(rng);
+    plan.reads->made_ = plan.reads->used_ = now;
+    sessions_[plan.session_id] = plan.reads;
+    partitions_ += size;
+}
+
+// What answered with records goes to the end: all get their turn.
+void FetchSessions::finish(FetchSession& session) {
+    FetchSession::Partitions served;
+    for (auto at = session.partitions_.begin(); at != session.partitions_.end();) {
+        const auto partition = at++;
+        if (partition->had_records) {
+            served.splice(served.end(), session.partitions_, partition);
         }
     }
-    const auto found = sessions_.find(plan.session_id);
-    if (plan.session != FetchPlan::Session::go_on || found == sessions_.end()) {
-        return included;
-    }
-    Session& session = found->second;
-    for (std::size_t i = 0; i < plan.targets.size(); ++i) {
-        const auto at = session.by_key.find(key_of(plan.targets[i]));
-        if (at == session.by_key.end()) {
-            continue;
-        }
-        included[i] = remember(*at->second, outcomes[i]);
-        if (outcomes[i].has_records) {
-            session.order.splice(session.order.end(), session.order, at->second);
-        }
-    }
-    return included;
+    session.partitions_.splice(session.partitions_.end(), served);
+    session.busy_ = false;
 }
 
 bool FetchSessions::make_room(std::size_t partitions, MonoTime now) {
@@ -175,16 +168,18 @@ bool FetchSessions::make_room(std::size_t partitions, MonoTime now) {
 }
 
 FetchSessions::Sessions::iterator FetchSessions::victim(std::size_t partitions, MonoTime now) {
-    const auto used = [](const auto& a, const auto& b) { return a.second.used < b.second.used; };
+    const auto used = [](const auto& a, const auto& b) {
+        return a.second->used_ < b.second->used_;
+    };
     const auto oldest = std::ranges::min_element(sessions_, used);
-    if (oldest == sessions_.end() || now - oldest->second.used > limits_.age_min) {
+    if (oldest == sessions_.end() || now - oldest->second->used_ > limits_.age_min) {
         return oldest;
     }
     auto smallest = sessions_.end();
     for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
-        const std::size_t size = at->second.order.size();
-        if (now - at->second.made > limits_.age_min && size < partitions &&
-            (smallest == sessions_.end() || size < smallest->second.order.size())) {
+        const std::size_t size = at->second->partitions_.size();
+        if (now - at->second->made_ > limits_.age_min && size < partitions &&
+            (smallest == sessions_.end() || size < smallest->second->partitions_.size())) {
             smallest = at;
         }
     }

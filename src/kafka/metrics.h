@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/time.h"
 #include "codec/kafka/gen/api_keys.h"
 #include "kafka/error_map.h"
+#include "kafka/groups/metrics.h"
 
 namespace lakestream::kafka {
 
@@ -22,7 +22,6 @@ class Metrics {
     explicit Metrics(metrics::Registry& registry);
     Metrics(const Metrics&) = delete;
     Metrics& operator=(const Metrics&) = delete;
-    ~Metrics();
 
     /// Only for APIs that are served.
     void count_request(codec::kafka::ApiKey api);
@@ -37,6 +36,9 @@ class Metrics {
     metrics::Counter requests_waited;   // for the shard's request memory
     metrics::Counter requests_refused;  // malformed, too large or not served
     metrics::Gauge request_bytes;       // admitted now
+    metrics::Gauge response_bytes;      // of responses being made and sent
+    metrics::Gauge requests_running;    // read and not answered yet
+    groups::Metrics groups;
 
   private:
     static constexpr std::size_t errors = 256;  // codes -1 .. 254; Kafka has 138
@@ -44,14 +46,15 @@ class Metrics {
     struct OfApi {
         metrics::Counter requests;
         metrics::Histogram latency{metrics::latency_bounds};
-        std::array<metrics::Counter, errors> by_error;
-        std::array<std::atomic<bool>, errors> registered{};  // an error appears when it happens
+        std::array<metrics::Counter, errors> by_error;  // listed when it has happened
     };
 
     OfApi& of(codec::kafka::ApiKey api) { return *apis_[static_cast<std::size_t>(api)]; }
 
-    metrics::Registry& registry_;
+    std::vector<metrics::Sample> errors_now() const;
+
     std::vector<std::unique_ptr<OfApi>> apis_;  // by key; null for those not served
+    metrics::Registrations registrations_;
 };
 
 }  // namespace lakestream::kafka

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "kafka/groups/options.h"
 
 namespace lakestream::kafka {
 
@@ -34,6 +35,8 @@ struct ShardOptions {
     /// `fetch_bytes_floor`.
     std::uint64_t response_bytes = 256 << 20;
     std::uint64_t fetch_bytes_floor = 256 << 10;
+    /// Bytes of batches that were compressed again and wait to be stored (compression.type).
+    std::uint64_t recompressed_bytes = 64 << 20;
     /// Fetch sessions kept (KIP-227), and partitions in all of them together.
     std::size_t fetch_sessions_max = 1000;
     std::size_t fetch_session_partitions_max = 200'000;
@@ -51,6 +54,10 @@ struct BrokerOptions {
     std::int32_t partitions_max = 100'000;
     /// Most topics created, deleted or described by one request.
     std::size_t topics_per_request_max = 10'000;
+    /// Most bytes of one DescribeConfigs response, and most partitions of one page of
+    /// DescribeTopicPartitions.
+    std::size_t described_bytes_max = 64 << 20;
+    std::int32_t described_partitions_max = 2000;
     /// Bounds of a Produce request's own time-out.
     Duration produce_timeout_min = 1s;
     Duration produce_timeout_max = 60s;
@@ -67,6 +74,7 @@ struct ServerOptions {
     ConnectionOptions connection;
     ShardOptions shard;
     BrokerOptions broker;
+    groups::GroupOptions groups;
 };
 
 }  // namespace lakestream::kafka

@@ -7,11 +7,15 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/metrics.h"
+#include "rt/signal.h"
 
 namespace lakestream::kafka {
 
-/// Whoever comes when little is left gets less, down to a floor, and nobody waits: a client that
-/// does not take its responses slows others, never stops them.
+/// Whoever comes when little is left gets less, down to a floor. When twice the limit is held, by
+/// batches larger than the floor, one has to wait: then clients that do not take their responses
+/// are hung up on, so they slow others, never stop them. Held at most: twice the limit, and one
+/// batch or floor for each response that is being read.
 class ResponseMemory {
   public:
     /// Bytes counted until it is dropped. Move-only.
@@ -29,7 +33,7 @@ class ResponseMemory {
         Grant& operator=(const Grant&) = delete;
         ~Grant() {
             if (memory_ != nullptr) {
-                memory_->used_ -= bytes_;
+                memory_->change(bytes_, 0);
             }
         }
 
@@ -38,7 +42,7 @@ class ResponseMemory {
         /// Count what is really held, which may also be more: one batch larger than the grant.
         void settle(std::uint64_t bytes) {
             LKS_ASSERT(memory_ != nullptr);
-            memory_->used_ = memory_->used_ - bytes_ + bytes;
+            memory_->change(bytes_, bytes);
             bytes_ = bytes;
         }
 
@@ -50,23 +54,39 @@ class ResponseMemory {
         std::uint64_t bytes_ = 0;
     };
 
-    ResponseMemory(std::uint64_t limit, std::uint64_t floor) : limit_(limit), floor_(floor) {}
+    /// `held` is raised and lowered by what is counted.
+    ResponseMemory(std::uint64_t limit, std::uint64_t floor, metrics::Gauge& held)
+        : limit_(limit), floor_(floor), held_(held) {}
     ResponseMemory(const ResponseMemory&) = delete;
     ResponseMemory& operator=(const ResponseMemory&) = delete;
 
     Grant take(std::uint64_t wanted) {
         const std::uint64_t left = used_ < limit_ ? limit_ - used_ : 0;
         const std::uint64_t bytes = std::min(wanted, std::max(left, floor_));
-        used_ += bytes;
+        change(0, bytes);
         return Grant(*this, bytes);
     }
 
     std::uint64_t used() const noexcept { return used_; }
+    /// Nothing may be taken now. `freed` is notified when that has changed.
+    bool full() const noexcept { return used_ >= 2 * limit_; }
+    rt::Signal& freed() noexcept { return freed_; }
 
   private:
+    void change(std::uint64_t from, std::uint64_t to) {
+        const bool was_full = full();
+        used_ = used_ - from + to;
+        held_.add(static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from));
+        if (was_full && !full()) {
+            freed_.notify_all();
+        }
+    }
+
     std::uint64_t limit_;
     std::uint64_t floor_;
+    metrics::Gauge& held_;
     std::uint64_t used_ = 0;
+    rt::Signal freed_;
 };
 
 }  // namespace lakestream::kafka

@@ -3,14 +3,22 @@
 #include "kafka/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
 #include "base/format.h"
 #include "base/log.h"
 #include "kafka/connection.h"
+#include "kafka/groups/groups.h"
 
 namespace lakestream::kafka {
+
+namespace {
+
+constexpr auto look_pause = std::chrono::milliseconds(100);
+
+}  // namespace
 
 /// The connections of one executor. Everything but the constructor runs there.
 class ShardServer {
@@ -19,10 +27,13 @@ class ShardServer {
         rt::Executor& executor,
         const Backend& backend,
         const ServerOptions& options,
+        groups::Groups& groups,
         FetchSessions::Slot slot,
         std::atomic<std::size_t>& connections
     )
-        : shard_(executor, backend, options, slot), open_(connections), scope_(executor) {}
+        : shard_(executor, backend, options, groups, slot), open_(connections), scope_(executor) {
+        shard_.cut_off_slow = [this] { cut_off_slow(); };
+    }
     ShardServer(const ShardServer&) = delete;
     ShardServer& operator=(const ShardServer&) = delete;
 
@@ -46,6 +57,19 @@ class ShardServer {
         scope_.spawn(run(id, connection));
     }
 
+    /// Looks at all connections, but not again and again for each request that waits.
+    void cut_off_slow() {
+        if (shard_.executor.now() < look_again_) {
+            return;
+        }
+        look_again_ = shard_.executor.now() + look_pause;
+        for (auto& [id, connection] : connections_) {
+            if (connection->is_slow()) {
+                connection->close();
+            }
+        }
+    }
+
     /// True when it is done.
     rt::Task<bool> stop(Deadline deadline) {
         shard_.stopping = true;
@@ -63,6 +87,7 @@ class ShardServer {
             );
             connection->close();
         }
+        shard_.time_search.stop();
         co_await scope_.close();
         co_return true;
     }
@@ -86,6 +111,7 @@ class ShardServer {
     Shard shard_;
     std::atomic<std::size_t>& open_;  // of all shards, those on their way here included
     std::uint64_t last_id_ = 0;
+    MonoTime look_again_{};
     std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
     rt::Signal ended_;
     rt::TaskScope scope_;
@@ -97,16 +123,29 @@ Server::Server(
     const Backend& backend,
     const ServerOptions& options
 )
-    : backend_(backend), options_(options), scope_(executor) {
+    : backend_(backend),
+      options_(options),
+      groups_(std::make_unique<groups::Groups>(
+          executor,
+          executors,
+          groups::Seams{
+              .metadata = backend.metadata,
+              .catalog = backend.catalog,
+              .metrics = backend.metrics.groups,
+          },
+          backend.cluster,
+          options.groups
+      )),
+      scope_(executor) {
     LKS_ASSERT(!executors.empty());
     for (std::size_t i = 0; i < executors.size(); ++i) {
         const FetchSessions::Slot slot{
             .index = static_cast<std::uint32_t>(i),
             .count = static_cast<std::uint32_t>(executors.size()),
         };
-        shards_.push_back(
-            std::make_unique<ShardServer>(*executors[i], backend_, options_, slot, connections_)
-        );
+        shards_.push_back(std::make_unique<ShardServer>(
+            *executors[i], backend_, options_, *groups_, slot, connections_
+        ));
     }
 }
 
@@ -114,6 +153,9 @@ Server::~Server() = default;
 
 void Server::start(std::unique_ptr<net::Listener> listener, std::string name) {
     log::info("kafka", "listening address={} name={}", listener->address().to_string(), name);
+    if (listeners_.empty()) {
+        groups_->start();
+    }
     listeners_.push_back(std::move(listener));
     scope_.spawn(accept(*listeners_.back(), std::move(name)));
 }
@@ -152,6 +194,7 @@ rt::Task<void> Server::stop(Deadline deadline) {
         listener->close();
     }
     co_await scope_.close();
+    co_await groups_->drain();
     std::vector<rt::Future<bool>> stopping;
     for (const auto& shard : shards_) {
         stopping.push_back(rt::submit(shard->executor(), shard->stop(deadline)));
@@ -159,12 +202,14 @@ rt::Task<void> Server::stop(Deadline deadline) {
     for (rt::Future<bool>& shard : stopping) {
         co_await std::move(shard);
     }
+    co_await groups_->close();
 }
 
 void Server::abandon() noexcept {
     for (const auto& shard : shards_) {
         shard->abandon();
     }
+    groups_->abandon();
     scope_.abandon();
 }
 

@@ -55,6 +55,7 @@ class Server {
     const Backend backend_;
     const ServerOptions options_;
     std::atomic<std::size_t> connections_{0};
+    const std::unique_ptr<groups::Groups> groups_;
     std::vector<std::unique_ptr<ShardServer>> shards_;
     std::size_t next_shard_ = 0;
     std::vector<std::unique_ptr<net::Listener>> listeners_;

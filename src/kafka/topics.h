@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topics: Kafka's view of the catalog's streams: names, ids, configurations.
+// Topics: Kafka's view of the catalog's streams: names and ids.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +16,8 @@ namespace lakestream::kafka {
 
 /// The namespace of the streams that are Kafka topics.
 inline constexpr std::string_view topic_namespace = "default";
+
+inline constexpr std::size_t topic_name_bytes_max = 249;
 
 /// Kafka's rules: 1 to 249 of [A-Za-z0-9._-], and neither "." nor "..". Errors: `invalid_argument`.
 Status check_topic_name(std::string_view name);
@@ -31,26 +32,9 @@ rt::Task<Result<catalog::StreamPtr>> load_topic(
     catalog::Catalog& catalog, std::string name, codec::kafka::Uuid id
 );
 
-/// One topic configuration that Kafka knows.
-struct TopicConfig {
-    enum class Type : std::uint8_t { boolean, integer, real, text, list };
-
-    std::string_view name;
-    Type type;
-    std::string_view default_value;
-    std::int64_t min = 0;  // of integers and reals
-    std::int64_t max = 0;
-    std::string_view choices = {};  // of text and lists, separated by spaces; empty: any
-};
-
-/// All of them, by name.
-std::span<const TopicConfig> topic_configs();
-
-/// Whether a topic may be created with this configuration. Errors: `invalid_argument`, naming the
-/// configuration and what is allowed.
-Status check_topic_config(std::string_view name, std::string_view value);
-
-/// A topic's own value of an integer configuration, or the default.
-std::int64_t config_integer(const catalog::Properties& properties, std::string_view name);
+/// A topic that has this name but for `.` and `_`, which Kafka does not tell apart in the names of
+/// metrics; empty when there is none, or when the topic itself exists. Cost: none for a name
+/// without either character, else of Catalog::list.
+rt::Task<Result<std::string>> find_collision(catalog::Catalog& catalog, std::string name);
 
 }  // namespace lakestream::kafka

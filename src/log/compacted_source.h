@@ -10,6 +10,7 @@
 #include "index/record.h"
 #include "lakestream/bytes.h"
 #include "lakestream/types.h"
+#include "rt/scope.h"
 #include "rt/task.h"
 
 namespace lakestream::log {
@@ -26,14 +27,16 @@ class CompactedSource {
   public:
     virtual ~CompactedSource() = default;
     /// Entries of the record's range from the one that holds `from` on, or the next one behind a
-    /// gap; about `bytes_max` of payload, at least one while there is one. Errors: `corrupt` (a
-    /// file is damaged or missing).
+    /// gap; about `bytes_max` of payload, at least one while there is one. What comes after them
+    /// may be fetched by tasks in `ahead`, a scope of the caller's executor. Errors: `corrupt` (a
+    /// file is damaged), `not_found` (one is missing: a reader looks at the index again).
     virtual rt::Task<Result<std::vector<CompactedPart>>> read(
         LogId log,
         index::IndexRecord record,
         OffsetRange range,
         Offset from,
-        std::uint64_t bytes_max
+        std::uint64_t bytes_max,
+        rt::TaskScope& ahead
     ) = 0;
 };
 

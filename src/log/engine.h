@@ -2,6 +2,7 @@
 // Engine: the logs of one node: append, read, wait; the interface that protocols are built on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +26,12 @@ struct ProducerStamp {
     friend bool operator==(const ProducerStamp&, const ProducerStamp&) = default;
 };
 
+/// The CRC-32C of a payload from byte `begin` on, by whoever has just checked it.
+struct CheckedBytes {
+    std::size_t begin = 0;
+    std::uint32_t crc32c = 0;
+};
+
 /// One entry to append: opaque bytes that hold `records` records.
 struct AppendRequest {
     LogId log;
@@ -35,6 +42,7 @@ struct AppendRequest {
     /// When its request began to be read from its socket; absent: now. An object's date is never
     /// younger than the requests in it (docs/protocols/append.md).
     std::optional<WallTime> arrived;
+    std::optional<CheckedBytes> checked;  // spares reading the payload once more
 };
 
 /// Where an acknowledged entry is.
@@ -56,6 +64,14 @@ enum class AppendReason : std::uint16_t {
 struct LogBounds {
     Offset start;           // first readable offset
     Offset high_watermark;  // end of what is readable; also the last stable offset
+};
+
+/// An idempotent producer that a log remembers.
+struct ActiveProducer {
+    std::int64_t id = 0;
+    std::int16_t epoch = 0;
+    std::int32_t last_sequence = -1;
+    WallTime seen;  // when it wrote last, by the metadata store's clock
 };
 
 struct ReadRequest {
@@ -121,6 +137,14 @@ class Engine {
     /// Bounds, folded up to what the metadata store has now. One result for each log, in order.
     virtual rt::Future<std::vector<Result<LogBounds>>> bounds(std::vector<LogId> logs) = 0;
 
+    /// Bytes of payload between each log's start and end. The first index record counts whole, also
+    /// when the log starts within it. Errors: as `bounds`. Cost: two reads of metadata for each
+    /// log.
+    virtual rt::Future<std::vector<Result<std::int64_t>>> sizes(std::vector<LogId> logs) = 0;
+
+    /// The producers that a log remembers, by id: at most 10,000. Errors and cost: as `bounds`.
+    virtual rt::Task<Result<std::vector<ActiveProducer>>> producers(LogId log) = 0;
+
     /// True as soon as one of the logs has more than `seen`; false at the deadline. Cost: none.
     virtual rt::Task<bool> wait_append(std::vector<LogPosition> positions, Deadline deadline) = 0;
 
@@ -133,6 +157,12 @@ class Engine {
     /// Index records among which one holds the largest timestamp, ascending: the one that is known
     /// to hold the largest, and all of which it is not known (compacted, by others, with voids).
     virtual rt::Task<Result<std::vector<TimestampHint>>> find_max_timestamp(LogId log) = 0;
+
+    /// From now on the log starts at `to`, or at its high watermark: for good, on every node.
+    /// Nothing happens when it starts there or later already. Errors: `out_of_range` (beyond the
+    /// high watermark), `not_found`, `unavailable`, `outcome_unknown` (trim again). Cost: 2 reads
+    /// and 1 write, none when nothing happens.
+    virtual rt::Task<Result<LogBounds>> trim(LogId log, std::optional<Offset> to) = 0;
 
     /// Refuse all further appends to a log and forget it: it is being deleted.
     virtual rt::Task<void> fence(LogId log) = 0;

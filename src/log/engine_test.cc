@@ -2,6 +2,7 @@
 // The engine over memory stores: appends, reads, restarts, failures, and several engines at once.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -69,6 +70,40 @@ rt::Task<Result<std::vector<std::string>>> read_all(Engine& engine, LogId log, O
 constexpr LogId log_a(7);
 constexpr LogId log_b(12);
 
+rt::Task<Result<std::int64_t>> size(Engine& engine, LogId log) {
+    co_return std::move((co_await engine.sizes({log})).front());
+}
+
+rt::Task<Result<std::vector<ActiveProducer>>> producers(Engine& engine, LogId log) {
+    co_return co_await engine.producers(log);
+}
+
+TEST(Engine, tells_sizes_and_producers_also_after_a_restart) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    EXPECT_EQ(cluster.run(node.home(), size(*node.engine, log_a)).value(), 0);
+    EXPECT_TRUE(cluster.run(node.home(), producers(*node.engine, log_a)).value().empty());
+    for (int i = 0; i < 3; ++i) {
+        const ProducerStamp stamp{.id = 5, .epoch = 1, .base_sequence = i * 2};
+        const auto done =
+            cluster.run(node.home(), append(*node.engine, entry(log_a, "12345", 2, stamp)));
+        ASSERT_TRUE(done.ok()) << done.error().to_string();
+    }
+    ASSERT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_b, "1"))).ok());
+    const auto check = [&](TestCluster::Node& asked) {
+        EXPECT_EQ(cluster.run(asked.home(), size(*asked.engine, log_a)).value(), 15);
+        EXPECT_EQ(cluster.run(asked.home(), size(*asked.engine, log_b)).value(), 1);
+        const auto known = cluster.run(asked.home(), producers(*asked.engine, log_a)).value();
+        ASSERT_EQ(known.size(), 1);
+        EXPECT_EQ(known[0].id, 5);
+        EXPECT_EQ(known[0].epoch, 1);
+        EXPECT_EQ(known[0].last_sequence, 5);
+        EXPECT_GT(known[0].seen, WallTime());
+    };
+    check(node);
+    check(cluster.add_node());
+}
+
 TEST(Engine, appends_and_reads_back_from_memory_and_from_objects) {
     TestCluster cluster(1);
     auto& node = cluster.add_node();
@@ -104,6 +139,26 @@ rt::Task<std::vector<Result<Appended>>> append_many(
 rt::Task<Result<ReadBatch>> read_one(Engine& engine, ReadRequest request) {
     auto results = co_await engine.read({request});
     co_return std::move(results.front());
+}
+
+TEST(Engine, an_index_record_never_counts_more_records_than_it_can) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+    std::vector<AppendRequest> requests;
+    for (const char* const text : {"a", "b", "c"}) {
+        requests.push_back(entry(log_a, text, most));
+    }
+    for (const auto& done :
+         cluster.run(node.home(), append_many(*node.engine, std::move(requests)))) {
+        EXPECT_TRUE(done.ok());
+    }
+    cluster.stop(node);
+    auto& next = cluster.add_node();
+    EXPECT_EQ(
+        cluster.run(next.home(), read_all(*next.engine, log_a, Offset(0))).value(),
+        (std::vector<std::string>{"a", "b", "c"})
+    );
 }
 
 TEST(Engine, a_read_from_objects_is_patient_and_reads_ahead) {
@@ -159,6 +214,107 @@ TEST(Engine, one_flush_is_one_put_and_one_write_whatever_the_number_of_logs) {
     EXPECT_EQ(node.flaky_metadata.writes, 1U);
 }
 
+/// Append `text` after a while; how long the answer took.
+rt::Task<Result<Duration>> append_after(Engine& engine, Duration wait, std::string text) {
+    rt::Executor& executor = co_await rt::this_executor();
+    co_await rt::sleep_until(executor.now() + wait);
+    const MonoTime begin = executor.now();
+    LKS_CO_TRY(co_await append(engine, entry(log_a, text)));
+    co_return executor.now() - begin;
+}
+
+/// How long each of many took.
+rt::Task<std::vector<Duration>> collect(std::vector<rt::Future<Result<Duration>>> appends) {
+    std::vector<Duration> took;
+    for (auto& done : appends) {
+        took.push_back((co_await std::move(done)).value());
+    }
+    co_return took;
+}
+
+TEST(Engine, while_an_object_is_stored_the_next_one_grows) {
+    TestCluster cluster(3);
+    cluster.flakiness.put_time = 3ms;
+    auto& node = cluster.add_node(1);
+    std::vector<rt::Future<Result<Duration>>> appends;
+    for (int i = 0; i < 60; ++i) {
+        appends.push_back(rt::submit(node.home(), append_after(*node.engine, i * 1ms, "x")));
+    }
+    for (const Duration took : cluster.run(node.home(), collect(std::move(appends)))) {
+        // Of the object that is stored, a half for those who do not come back, and of its own.
+        EXPECT_LE(took, 8ms);
+    }
+    EXPECT_LE(node.flaky_objects.puts, 15U);
+}
+
+/// A client that appends again `pause` after each answer; how long each append took.
+rt::Task<Result<std::vector<Duration>>> append_in_turn(Engine& engine, int count, Duration pause) {
+    std::vector<Duration> took;
+    for (int i = 0; i < count; ++i) {
+        took.push_back(LKS_CO_TRY(co_await append_after(engine, pause, "some text")));
+    }
+    co_return took;
+}
+
+TEST(Engine, a_lone_client_never_waits_for_more) {
+    TestCluster cluster(3);
+    cluster.flakiness.put_time = 3ms;
+    auto& node = cluster.add_node(1);
+    for (const Duration pause : {0us, 500us, 5000us}) {
+        const auto all = cluster.run(node.home(), append_in_turn(*node.engine, 20, pause));
+        for (const Duration took : all.value()) {
+            EXPECT_LE(took, 3100us);
+        }
+    }
+}
+
+TEST(Engine, clients_that_come_back_share_an_object_again) {
+    TestCluster cluster(3);
+    cluster.flakiness.put_time = 3ms;
+    auto& node = cluster.add_node(2);
+    std::vector<rt::Future<Result<std::vector<Duration>>>> clients;
+    for (const Duration pause : {0us, 100us, 300us, 500us, 700us}) {
+        clients.push_back(rt::submit(node.home(), append_in_turn(*node.engine, 100, pause)));
+    }
+    for (auto& client : clients) {
+        const auto all =
+            cluster.run(node.home(), [](auto& future) -> rt::Task<Result<std::vector<Duration>>> {
+                co_return co_await std::move(future);
+            }(client));
+        EXPECT_EQ(all.value().size(), 100U);
+    }
+    EXPECT_LE(node.flaky_objects.puts, 110U) << "of 500 entries";
+}
+
+TEST(OpenBytes, who_makes_it_enough_is_told) {
+    OpenBytes open;
+    EXPECT_TRUE(open.reaches(0));
+    EXPECT_FALSE(open.reaches(10));
+    EXPECT_FALSE(open.add(9));
+    EXPECT_TRUE(open.add(1));
+    EXPECT_FALSE(open.add(5)) << "once";
+    EXPECT_TRUE(open.reaches(15));
+    open.sub(15);
+    EXPECT_FALSE(open.reaches(1));
+    EXPECT_TRUE(open.add(1));
+}
+
+TEST(Engine, where_puts_are_slow_or_objects_large_one_is_stored_beside_another) {
+    TestCluster cluster(4);
+    cluster.flakiness.put_time = 100ms;
+    auto& node = cluster.add_node(1);
+    const std::string large(cluster.settings.gather_bytes, 'z');
+    std::vector<rt::Future<Result<Duration>>> appends;
+    appends.push_back(rt::submit(node.home(), append_after(*node.engine, 0ms, "x")));
+    appends.push_back(rt::submit(node.home(), append_after(*node.engine, 1ms, "y")));
+    appends.push_back(rt::submit(node.home(), append_after(*node.engine, 13ms, large)));
+    const auto took = cluster.run(node.home(), collect(std::move(appends)));
+    EXPECT_LE(took[0], 101ms);
+    EXPECT_LE(took[1], 111ms);
+    EXPECT_LE(took[2], 101ms);
+    EXPECT_EQ(node.flaky_objects.puts, 3U);
+}
+
 TEST(Engine, duplicates_are_answered_with_the_original_offset) {
     TestCluster cluster(3);
     auto& node = cluster.add_node();
@@ -202,6 +358,51 @@ TEST(Engine, a_full_disk_fails_appends_and_recovers) {
         cluster.run(node.home(), read_all(*node.engine, log_a, Offset(0))).value(),
         std::vector<std::string>{"kept"}
     );
+}
+
+TEST(Engine, metadata_that_refuses_fails_appends_without_a_rush_and_recovers) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    ASSERT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "a"))).ok());
+    node.flaky_metadata.refusing = exhausted("the disk is full");
+    const std::uint64_t before = node.flaky_metadata.writes;
+    const MonoTime begin = cluster.loop.now();
+    const auto refused = cluster.run(node.home(), append(*node.engine, entry(log_a, "b")));
+    EXPECT_TRUE(refused.is(ErrorCode::exhausted)) << refused.error().to_string();
+    EXPECT_LT(cluster.loop.now() - begin, 5s);
+    EXPECT_LT(node.flaky_metadata.writes - before, 20U);
+    node.flaky_metadata.refusing.reset();
+    const auto next = cluster.run(node.home(), append(*node.engine, entry(log_a, "c")));
+    ASSERT_TRUE(next.ok()) << next.error().to_string();
+    EXPECT_EQ(next->offset, Offset(1)) << "what was refused has no place";
+}
+
+TEST(Engine, a_node_whose_metadata_is_away_stops_all_the_same) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    ASSERT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "a"))).ok());
+    node.flaky_metadata.refusing = unavailable("nobody answers");
+    auto answers = rt::submit(node.home(), append(*node.engine, entry(log_a, "b")));
+    cluster.loop.run_for(1s);
+    const MonoTime begin = cluster.loop.now();
+    cluster.stop(node);
+    EXPECT_LT(cluster.loop.now() - begin, 40s);
+}
+
+TEST(Engine, a_put_that_failed_alone_stops_its_writer_and_not_the_log) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    ASSERT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "a"))).ok());
+    node.flaky_metadata.failing_puts = corrupt("this put");
+    EXPECT_TRUE(
+        cluster.run(node.home(), append(*node.engine, entry(log_a, "b"))).is(ErrorCode::corrupt)
+    );
+    node.flaky_metadata.failing_puts.reset();
+    const std::uint64_t before = node.flaky_metadata.writes;
+    const auto next = cluster.run(node.home(), append(*node.engine, entry(log_a, "c")));
+    ASSERT_TRUE(next.ok()) << next.error().to_string();
+    EXPECT_EQ(node.flaky_metadata.writes - before, 1U)
+        << "no void record of a number that follows none";
 }
 
 TEST(Engine, an_append_without_an_answer_is_unknown_and_goes_on) {
@@ -309,9 +510,9 @@ TEST(Engine, damage_is_named_and_the_rest_goes_on) {
 /// A compacted object with one entry.
 class OneEntry final : public CompactedSource {
   public:
-    rt::Task<Result<std::vector<CompactedPart>>> read(
-        LogId, index::IndexRecord, OffsetRange range, Offset, std::uint64_t
-    ) override {
+    rt::Task<Result<std::vector<CompactedPart>>>
+    read(LogId, index::IndexRecord, OffsetRange range, Offset, std::uint64_t, rt::TaskScope&)
+        override {
         co_return std::vector<CompactedPart>{{range, {}, Bytes::copy("compacted")}};
     }
 };
@@ -492,6 +693,61 @@ TEST_P(RandomSelector, zero_lost_zero_doubled_with_any_engine_answering) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomSelector, testing::Range<std::uint64_t>(1, 60));
+
+TEST(Engine, a_log_starts_where_it_was_trimmed_on_every_node_and_for_good) {
+    TestCluster cluster(1);
+    cluster.settings.shared_metadata = true;
+    auto& node = cluster.add_node();
+    auto& other = cluster.add_node();
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "x", 2))).ok());
+    }
+    EXPECT_TRUE(cluster.run(other.home(), read_all(*other.engine, log_a, Offset(0))).ok());
+    const auto trimmed = cluster.run(node.home(), node.engine->trim(log_a, Offset(4)));
+    ASSERT_TRUE(trimmed.ok()) << trimmed.error().to_string();
+    EXPECT_EQ(trimmed->start, Offset(4));
+    EXPECT_EQ(trimmed->high_watermark, Offset(10));
+    cluster.loop.run_for(1s);
+    for (auto* each : {&node, &other}) {
+        const ReadRequest below{.log = log_a, .from = Offset(3), .bytes_max = 100};
+        EXPECT_TRUE(
+            cluster.run(each->home(), read_one(*each->engine, below)).is(ErrorCode::out_of_range)
+        );
+        EXPECT_EQ(cluster.run(each->home(), read_all(*each->engine, log_a, Offset(4)))->size(), 3U);
+    }
+    // It never starts earlier again.
+    EXPECT_EQ(cluster.run(other.home(), other.engine->trim(log_a, Offset(2)))->start, Offset(4));
+    EXPECT_TRUE(
+        cluster.run(node.home(), node.engine->trim(log_a, Offset(11))).is(ErrorCode::out_of_range)
+    );
+    cluster.stop(node);
+    auto& next = cluster.add_node();
+    EXPECT_EQ(cluster.run(next.home(), next.engine->trim(log_a, Offset(0)))->start, Offset(4));
+}
+
+TEST(Engine, a_log_trimmed_to_its_end_is_empty_and_goes_on) {
+    TestCluster cluster(1);
+    auto& node = cluster.add_node();
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(cluster.run(node.home(), append(*node.engine, entry(log_a, "x", 2))).ok());
+    }
+    const auto all = cluster.run(node.home(), node.engine->trim(log_a, std::nullopt));
+    ASSERT_TRUE(all.ok());
+    EXPECT_EQ(all->start, Offset(4));
+    // For other engines the last index record stays.
+    const auto mark = cluster.metadata.get(
+        {.key = index::mark_key(log_a), .partition_key = index::partition_key(log_a)}
+    );
+    ASSERT_TRUE(mark.ok());
+    EXPECT_EQ(mark->value.view(), "2");
+    EXPECT_TRUE(cluster.run(node.home(), read_all(*node.engine, log_a, Offset(4)))->empty());
+    const auto next = cluster.run(node.home(), append(*node.engine, entry(log_a, "y")));
+    EXPECT_EQ(next->offset, Offset(4));
+    EXPECT_EQ(
+        cluster.run(node.home(), read_all(*node.engine, log_a, Offset(4))).value(),
+        std::vector<std::string>{"y"}
+    );
+}
 
 }  // namespace
 }  // namespace lakestream::log

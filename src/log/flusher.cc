@@ -20,6 +20,18 @@ namespace {
 /// A writer that rests this long begins anew, well before others forget it.
 constexpr auto writer_rest_max = publish_window / 4;
 constexpr auto entry_age_max = publish_window / 2;
+constexpr auto health_age_max = 30s;
+
+/// Whether nothing of a batch was applied, nor ever will be.
+bool was_refused(const Error& error) {
+    switch (error.code) {
+        case ErrorCode::unavailable:
+        case ErrorCode::deadline_exceeded:
+        case ErrorCode::throttled:
+        case ErrorCode::exhausted: return true;
+        default: return false;
+    }
+}
 
 }  // namespace
 
@@ -52,19 +64,26 @@ rt::Task<void> Flusher::seal_loop() {
         if (scope_.stopping()) {
             break;
         }
+        FlushCause cause = FlushCause::idle;
         if (settings_.linger > Duration(0)) {
+            cause = FlushCause::linger;
             co_await scope_.stop().sleep_until(seams_.executor.now() + settings_.linger);
         }
         while (queue_.size() >= settings_.objects_waiting_max && !scope_.stopping()) {
+            cause = FlushCause::slot;
             co_await progress_.wait();
         }
-        co_await seal_once();
+        co_await seal_once(cause);
     }
 }
 
-rt::Task<void> Flusher::seal_once() {
+rt::Task<void> Flusher::seal_once(FlushCause cause) {
+    cause = slots_.used() == settings_.uploads_max ? FlushCause::slot : cause;
     auto slot = co_await slots_.acquire(1);
-    std::vector<SectionPtr> sections = co_await gather();
+    if (co_await wait_for_more()) {
+        cause = FlushCause::slot;
+    }
+    auto [sections, more] = co_await gather();
     drop_aged(sections);
     if (scope_.stopping()) {
         for (const SectionPtr& section : sections) {
@@ -78,12 +97,54 @@ rt::Task<void> Flusher::seal_once() {
         co_return;
     }
     const ObjectPtr object = build(std::move(sections), WallTime());
+    note_cut(*object, more ? FlushCause::full : cause);
     queue_.push_back(object);
     scope_.spawn(upload_with_slot(object, std::move(slot)));
 }
 
-rt::Task<std::vector<SectionPtr>> Flusher::gather() {
-    std::vector<rt::Future<std::vector<SectionPtr>>> parts;
+/// A small object cut while others are on their way would be answered little earlier than one of
+/// all that comes until then, and cost as much as that. Those who were just answered come back.
+rt::Task<bool> Flusher::wait_for_more() {
+    const MonoTime latest = seams_.executor.now() + settings_.gather_wait_max;
+    bool waited = false;
+    while (!scope_.stopping()) {
+        const bool busy = !queue_.empty() || publishing_ > 0;
+        const std::uint64_t wanted = busy ? settings_.gather_bytes : answered_.outstanding;
+        const MonoTime until = busy ? latest : std::min(latest, answered_.at + answered_.took / 2);
+        if (seams_.open.reaches(std::min(wanted, settings_.gather_bytes)) ||
+            seams_.executor.now() >= until) {
+            break;
+        }
+        waited = true;
+        co_await work_.wait(until);
+    }
+    co_return waited;
+}
+
+void Flusher::note_cut(const Object& object, FlushCause cause) {
+    metrics_.cuts[static_cast<std::size_t>(cause)].add();
+    metrics_.size.observe(static_cast<double>(object.body.size()));
+    const std::chrono::duration<double> age = object.sealed - object.received;
+    metrics_.age.observe(age.count());
+}
+
+std::optional<MonoTime> Flusher::oldest() const noexcept {
+    if (publishing_oldest_.has_value()) {
+        return publishing_oldest_;
+    }
+    return queue_.empty() ? std::nullopt : std::optional(queue_.front()->received);
+}
+
+Status Flusher::store_health() const {
+    if (store_failed_.has_value() &&
+        seams_.executor.now() - store_failed_->first < health_age_max) {
+        return store_failed_->second;
+    }
+    return {};
+}
+
+rt::Task<Segment> Flusher::gather() {
+    std::vector<rt::Future<Segment>> parts;
     const std::uint64_t share = settings_.object_bytes_max / seams_.shards.size();
     for (std::size_t i = 0; i < seams_.shards.size(); ++i) {
         if (dirty_[i]) {
@@ -92,13 +153,13 @@ rt::Task<std::vector<SectionPtr>> Flusher::gather() {
             parts.push_back(rt::submit(shard.executor(), shard.take_segment(share)));
         }
     }
-    std::vector<SectionPtr> sections;
+    Segment all;
     for (auto& part : parts) {
-        for (SectionPtr& section : co_await part) {
-            sections.push_back(std::move(section));
-        }
+        Segment segment = co_await part;
+        std::ranges::move(segment.sections, std::back_inserter(all.sections));
+        all.more = all.more || segment.more;
     }
-    co_return sections;
+    co_return all;
 }
 
 void Flusher::drop_aged(std::vector<SectionPtr>& sections) {
@@ -148,6 +209,7 @@ rt::Task<void> Flusher::upload_with_slot(ObjectPtr object, rt::Semaphore::Units 
     co_await upload(std::move(object));
     slot.release();
     progress_.notify_all();
+    work_.notify_all();
 }
 
 rt::Task<void> Flusher::upload(ObjectPtr object) {
@@ -160,11 +222,14 @@ rt::Task<void> Flusher::upload(ObjectPtr object) {
         if (stored.ok()) {
             metrics_.objects.add();
             metrics_.object_bytes.add(object->body.size());
+            metrics_.stored.note(seams_.executor.now());
+            store_failed_.reset();
             object->stored = true;
             co_return;
         }
         metrics_.put_failures.add();
         const MonoTime now = seams_.executor.now();
+        store_failed_.emplace(now, stored.error());
         const bool refused = stored.is(ErrorCode::exhausted) || stored.is(ErrorCode::unsupported);
         log::warn("log", "put_failed object={} error={}", object->name, stored.error());
         if (refused && now - begin > settings_.store_failure_patience) {
@@ -197,8 +262,9 @@ void Flusher::fail_from(const ObjectPtr& object, const Error& error) {
 
 rt::Task<void> Flusher::publish_loop() {
     while (!scope_.stopping() || !queue_.empty()) {
-        std::vector<SectionPtr> sections = take_stored();
-        if (sections.empty()) {
+        Stored stored = take_stored();
+        if (stored.sections.empty()) {
+            settled_ = taken_;
             if (scope_.stopping() && queue_.empty()) {
                 break;
             }
@@ -207,16 +273,25 @@ rt::Task<void> Flusher::publish_loop() {
             );
             continue;
         }
-        publishing_ = sections.size();
-        co_await publish(std::move(sections));
+        publishing_ = stored.sections.size();
+        publishing_oldest_ = stored.received;
+        co_await publish(std::move(stored.sections));
         publishing_ = 0;
+        publishing_oldest_.reset();
+        settled_ = taken_;
+        answered_ = {
+            .at = seams_.executor.now(),
+            .took = seams_.executor.now() - stored.sealed,
+            .outstanding = stored.bytes + seams_.open.bytes(),
+        };
         progress_.notify_all();
+        work_.notify_all();
     }
 }
 
-std::vector<SectionPtr> Flusher::take_stored() {
-    std::vector<SectionPtr> sections;
-    std::uint64_t bytes = 0;
+Flusher::Stored Flusher::take_stored() {
+    Stored all{.sections = {}, .sealed = MonoTime::max(), .received = MonoTime::max()};
+    std::uint64_t put_bytes = 0;
     while (!queue_.empty()) {
         Object& front = *queue_.front();
         if (!front.stored && !front.dropped.has_value()) {
@@ -226,31 +301,60 @@ std::vector<SectionPtr> Flusher::take_stored() {
         for (const SectionPtr& section : front.sections) {
             more += section->index_value.size() + index::key_bytes;
         }
-        if (!sections.empty() &&
-            (sections.size() + front.sections.size() > settings_.publish_puts_max ||
-             bytes + more > settings_.publish_bytes_max)) {
+        if (!all.sections.empty() &&
+            (all.sections.size() + front.sections.size() > settings_.publish_puts_max ||
+             put_bytes + more > settings_.publish_bytes_max)) {
             break;
         }
-        bytes += more;
-        std::ranges::move(front.sections, std::back_inserter(sections));
+        put_bytes += more;
+        all.sealed = std::min(all.sealed, front.sealed);
+        all.received = std::min(all.received, front.received);
+        for (SectionPtr& section : front.sections) {
+            all.bytes += section->bytes;
+            all.sections.push_back(std::move(section));
+        }
         queue_.pop_front();
+        ++taken_;
     }
-    return sections;
+    return all;
 }
 
 rt::Task<void> Flusher::publish(std::vector<SectionPtr> sections) {
     const MonoTime begin = seams_.executor.now();
+    Duration backoff = settings_.backoff_min;
     while (!sections.empty()) {
         for (const SectionPtr& section : sections) {
             if (!section->writer.has_value()) {
                 co_await number(*section);
             }
         }
-        sections = co_await settle(co_await write(std::move(sections)));
+        Written written = co_await write(std::move(sections));
+        sections = co_await settle(std::move(written.answers));
         metrics_.resends.add(sections.size());
+        if (sections.empty() || !written.error.has_value()) {
+            continue;
+        }
+        const MonoTime now = seams_.executor.now();
+        if (written.error->code == ErrorCode::exhausted &&
+            now - begin > settings_.store_failure_patience) {
+            give_up(sections, *written.error);
+        } else if (co_await scope_.stop().sleep_until(now + backoff)) {
+            give_up(sections, cancelled("stopped before the entries were published"));
+        }
+        backoff = std::min(backoff * 2, settings_.backoff_max);
     }
     const std::chrono::duration<double> took = seams_.executor.now() - begin;
     metrics_.latency.observe(took.count());
+}
+
+void Flusher::give_up(std::vector<SectionPtr>& sections, const Error& error) {
+    for (const SectionPtr& section : sections) {
+        metrics_.abandoned.add();
+        section->fail(
+            section->in_doubt ? outcome_unknown("log {}: {}", section->log, error) : error
+        );
+    }
+    drop_given_up(sections);
 }
 
 rt::Task<void> Flusher::number(Section& section) {
@@ -271,7 +375,7 @@ rt::Task<void> Flusher::number(Section& section) {
     writer.last_date = std::max(writer.last_date, section.object_date);
 }
 
-rt::Task<std::vector<PutAnswer>> Flusher::write(std::vector<SectionPtr> sections) {
+rt::Task<Flusher::Written> Flusher::write(std::vector<SectionPtr> sections) {
     std::map<meta::ShardId, meta::ShardBatch> batches;
     std::vector<std::pair<meta::ShardId, std::size_t>> places;
     places.reserve(sections.size());
@@ -294,30 +398,32 @@ rt::Task<std::vector<PutAnswer>> Flusher::write(std::vector<SectionPtr> sections
     for (auto& [shard, batch] : batches) {
         asked.emplace(shard, seams_.metadata.write(shard, std::move(batch)));
     }
-    std::map<meta::ShardId, std::optional<meta::ShardBatchDone>> done;
+    Written written;
+    std::map<meta::ShardId, Result<meta::ShardBatchDone>> done;
     for (auto& [shard, future] : asked) {
-        Result<meta::ShardBatchDone> answer = co_await std::move(future);
+        const auto answer = done.emplace(shard, co_await std::move(future)).first;
         metrics_.publishes.add();
-        if (!answer.ok()) {
+        if (answer->second.ok()) {
+            metrics_.published.note(seams_.executor.now());
+        } else {
             // Whatever the error says, looking costs one scan and is never wrong.
             metrics_.publish_unknown.add();
-            log::warn("log", "publish_unknown shard={} error={}", shard.v, answer.error());
-            done.emplace(shard, std::nullopt);
-        } else {
-            done.emplace(shard, std::move(*answer));
+            written.error = answer->second.error();
+            log::warn("log", "publish_unknown shard={} error={}", shard.v, *written.error);
         }
     }
-    std::vector<PutAnswer> answers;
-    answers.reserve(sections.size());
+    written.answers.reserve(sections.size());
     for (std::size_t i = 0; i < sections.size(); ++i) {
-        auto& batch = done.at(places[i].first);
+        Result<meta::ShardBatchDone>& batch = done.at(places[i].first);
         PutAnswer answer{.section = std::move(sections[i]), .put = {}};
-        if (batch.has_value()) {
+        if (batch.ok()) {
             answer.put.emplace(std::move(batch->puts[places[i].second]));
+        } else {
+            answer.section->in_doubt = answer.section->in_doubt || !was_refused(batch.error());
         }
-        answers.push_back(std::move(answer));
+        written.answers.push_back(std::move(answer));
     }
-    co_return answers;
+    co_return written;
 }
 
 rt::Task<std::vector<SectionPtr>> Flusher::settle(std::vector<PutAnswer> answers) {
@@ -350,7 +456,7 @@ void Flusher::drop_given_up(std::vector<SectionPtr>& sections) {
     std::erase_if(sections, [&](const SectionPtr& section) {
         if (section->entries.empty()) {
             stopped.push_back(section->log);
-            writers_[section->log].next.writer = 0;
+            writers_.erase(section->log);
         }
         return section->entries.empty();
     });
@@ -387,6 +493,14 @@ rt::Task<SectionPtr> Flusher::prepare_resend(SettleOutcome outcome) {
         section->fail(deadline_exceeded("log {}: entries grew too old to publish", section->log));
     }
     co_return std::move(section);
+}
+
+rt::Task<bool> Flusher::settle_begun(Deadline deadline) {
+    const std::uint64_t begun = taken_ + queue_.size();
+    while (settled_ < begun && seams_.executor.now() < deadline) {
+        co_await progress_.wait(deadline);
+    }
+    co_return settled_ >= begun;
 }
 
 rt::Task<void> Flusher::close(Deadline deadline) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/assert.h"
+#include "codec/record_batch.h"
 
 namespace lakestream::log {
 
@@ -49,7 +50,8 @@ void forget_writers(FoldState& state) {
 void forget_producers(FoldState& state) {
     while (state.producers.size() > producers_kept_min) {
         const auto oldest = state.producers.find(state.recency.begin()->second);
-        if (state.max_created <= oldest->second.seen + producer_idle_max) {
+        if (state.producers.size() <= producers_kept_max &&
+            state.max_created <= oldest->second.seen + producer_idle_max) {
             return;
         }
         state.recency.erase(state.recency.begin());
@@ -105,7 +107,7 @@ EntryVerdict judge_entry(FoldState& state, const FoldEntry& entry, Offset offset
     } else if (const auto* original = state.find_duplicate(stamp, entry.records)) {
         return {Verdict::duplicate, original->offset};
     } else if (stamp.base_sequence !=
-               sequence_after(known->second.batches.back().last_sequence, 1)) {
+               codec::sequence_after(known->second.batches.back().last_sequence, 1)) {
         return {Verdict::out_of_order_sequence, offset};
     }
     FoldState::Producer& producer = state.producers[stamp.id];
@@ -119,12 +121,12 @@ EntryVerdict judge_entry(FoldState& state, const FoldEntry& entry, Offset offset
     }
     producer.seen = state.max_created;
     producer.last_entry = offset;
-    producer.batches.push_back(
-        {stamp.base_sequence, sequence_after(stamp.base_sequence, entry.records - 1), offset}
-    );
-    if (producer.batches.size() > batches_kept) {
-        producer.batches.pop_front();
+    if (producer.batches.size() == batches_kept) {
+        producer.batches.erase(producer.batches.begin());
     }
+    producer.batches.push_back(
+        {stamp.base_sequence, codec::sequence_after(stamp.base_sequence, entry.records - 1), offset}
+    );
     return {Verdict::valid, offset};
 }
 
@@ -147,18 +149,13 @@ std::optional<WriterStamp> WriterStamp::parse(std::string_view identity) {
     return WriterStamp{.writer = *writer, .birth = wall_from_ms(*birth), .number = *number};
 }
 
-std::int32_t sequence_after(std::int32_t sequence, std::int32_t count) {
-    constexpr std::int64_t modulus = std::int64_t{1} << 31;
-    return static_cast<std::int32_t>((std::int64_t{sequence} + count) % modulus);
-}
-
 const FoldState::Batch* FoldState::find_duplicate(const ProducerStamp& stamp, std::int32_t records)
     const {
     const auto known = producers.find(stamp.id);
     if (known == producers.end() || known->second.epoch != stamp.epoch) {
         return nullptr;
     }
-    const std::int32_t last = sequence_after(stamp.base_sequence, records - 1);
+    const std::int32_t last = codec::sequence_after(stamp.base_sequence, records - 1);
     for (const Batch& batch : known->second.batches) {
         if (batch.first_sequence == stamp.base_sequence && batch.last_sequence == last) {
             return &batch;
@@ -195,6 +192,21 @@ std::vector<OffsetRange> FoldState::voids_in(OffsetRange range) const {
         parts.push_back({std::max(at->begin, range.begin), std::min(at->end, range.end)});
     }
     return parts;
+}
+
+void FoldState::forget_voids(Offset offset) {
+    if (offset <= voids_from) {
+        return;
+    }
+    voids_from = offset;
+    const auto kept = std::ranges::upper_bound(voids, offset, {}, &OffsetRange::end);
+    voids.erase(voids.begin(), kept);
+    if (!voids.empty()) {
+        voids.front().begin = std::max(voids.front().begin, offset);
+    }
+    if (voids.empty()) {
+        voids.shrink_to_fit();
+    }
 }
 
 std::vector<EntryVerdict> fold(FoldState& state, const FoldRecord& record) {

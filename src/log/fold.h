@@ -22,15 +22,16 @@ namespace lakestream::log {
 
 /// The rules below are a format: a snapshot carries this number, and a node that does not know it
 /// refuses the log.
-inline constexpr std::uint32_t fold_rule_version = 1;
+inline constexpr std::uint32_t fold_rule_version = 2;
 
 /// A: how late an index record may be published after the date in its object's name.
 inline constexpr auto publish_window = std::chrono::minutes(30);
 
-/// A producer is forgotten when idle longer than this by M and when more than
-/// `producers_kept_min` producers of the log are more recent.
+/// A producer is forgotten when idle longer than this by M and when `producers_kept_min` producers
+/// of the log are more recent; or when `producers_kept_max` are: S is one metadata record.
 inline constexpr auto producer_idle_max = std::chrono::hours(24 * 7);
 inline constexpr std::size_t producers_kept_min = 1000;
+inline constexpr std::size_t producers_kept_max = 10'000;
 inline constexpr std::size_t batches_kept = 5;  // of each producer, as Kafka keeps
 inline constexpr std::size_t numbers_kept = 8;  // of each writer
 
@@ -78,7 +79,7 @@ struct EntryVerdict {
     Offset offset;  // of its first record; of a duplicate: the original's
 };
 
-/// S: everything the verdict on the next record depends on.
+/// S: everything the verdict on the next record depends on; and the voids, for readers.
 struct FoldState {
     struct Number {
         std::uint64_t number = 0;
@@ -102,9 +103,9 @@ struct FoldState {
 
     struct Producer {
         std::int16_t epoch = 0;
-        WallTime seen;              // M at its last valid batch
-        Offset last_entry;          // start of its last valid entry: the order of recency
-        std::deque<Batch> batches;  // the last batches_kept, oldest first
+        WallTime seen;               // M at its last valid batch
+        Offset last_entry;           // start of its last valid entry: the order of recency
+        std::vector<Batch> batches;  // the last batches_kept, oldest first
         friend bool operator==(const Producer&, const Producer&) = default;
     };
 
@@ -112,6 +113,7 @@ struct FoldState {
     WallTime max_created;  // M: the largest created time so far
     std::map<std::uint64_t, Writer> writers;
     std::map<std::int64_t, Producer> producers;
+    Offset voids_from;                       // those before it are forgotten
     std::vector<OffsetRange> voids;          // ascending, merged
     std::map<Offset, std::int64_t> recency;  // last_entry -> producer id; derived
 
@@ -124,18 +126,23 @@ struct FoldState {
     /// The part of `range` from its begin on that is void; empty when it begins with a valid
     /// record.
     OffsetRange void_at(Offset offset) const;
-    /// The void parts of `range`, ascending.
+    /// The void parts of `range`, ascending. Precondition of both: what is asked for begins at
+    /// `voids_from` or behind it.
     std::vector<OffsetRange> voids_in(OffsetRange range) const;
+    /// What ends at or before `offset` is compacted: its object has no voids. No verdict depends on
+    /// it.
+    void forget_voids(Offset offset);
 };
-
-/// The sequence number that follows `sequence` by `count`, wrapping from 2^31 - 1 to 0.
-std::int32_t sequence_after(std::int32_t sequence, std::int32_t count);
 
 /// Fold one record onto the state; one verdict for each entry. Precondition: it joins
 /// (record.range.begin == state.end) and its entries' records add up to its range.
 std::vector<EntryVerdict> fold(FoldState& state, const FoldRecord& record);
 
-/// The stored form, `/lks/fold/<log id>` (docs/formats/fold-snapshot.md).
+/// `/lks/fold/<log id>`, on the log's shard: where the stored form is.
+inline std::string fold_key(LogId log) {
+    return "/lks/fold/" + std::to_string(log.v);
+}
+/// The stored form (docs/formats/fold-snapshot.md).
 Bytes encode_fold(const FoldState& state);
 /// Errors: `corrupt`; `unsupported` (made by rules this node does not know).
 Result<FoldState> decode_fold(const Bytes& stored);

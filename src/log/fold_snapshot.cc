@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored form of the fold's state.
 //
-//   snapshot  = version:uint8 (1)  rules:uint32  end:int64  max_created:int64
-//               writers:uvarint  writer*  producers:uvarint  producer*  voids:uvarint  void*
+//   snapshot  = version:uint8 (2)  rules:uint32  end:int64  max_created:int64
+//               writers:uvarint  writer*  producers:uvarint  producer*
+//               voids_from:int64  voids:uvarint  void*
 //   writer    = id:int64  last:uvarint64  date:int64
 //               numbers:uvarint  (number:uvarint64 start:int64)*
 //   producer  = id:int64  epoch:int16  seen:int64  last_entry:int64
 //               batches:uvarint  (first:int32 last:int32 offset:int64)*
-//   void      = begin:int64  end:int64
+//   void      = gap:uvarint64 (behind the one before, or voids_from)  length:uvarint64
+//
+// Version 1, which is still read, has no voids_from (0), and of a void begin:int64 end:int64.
 #include "codec/reader.h"
 #include "codec/writer.h"
 #include "log/fold.h"
@@ -16,7 +19,8 @@ namespace lakestream::log {
 
 namespace {
 
-constexpr std::uint8_t snapshot_version = 1;
+constexpr std::uint8_t snapshot_version = 2;
+constexpr std::uint8_t version_with_all_voids = 1;
 
 void encode_writer(codec::Writer& out, std::uint64_t id, const FoldState::Writer& writer) {
     out.int64(static_cast<std::int64_t>(id));
@@ -81,11 +85,33 @@ void decode_producers(codec::Reader& in, FoldState& state) {
 }
 
 void decode_voids(codec::Reader& in, FoldState& state) {
+    state.voids_from = Offset(in.int64());
+    if (state.voids_from < Offset(0) || state.voids_from > state.end) {
+        in.fail();
+    }
+    Offset at = state.voids_from;
+    for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
+        const std::uint64_t gap = in.uvarint64();
+        const std::uint64_t length = in.uvarint64();
+        const auto left = static_cast<std::uint64_t>(state.end - at);
+        if (length == 0 || gap > left || length > left - gap) {
+            in.fail();
+            return;
+        }
+        const Offset begin = at + static_cast<std::int64_t>(gap);
+        at = begin + static_cast<std::int64_t>(length);
+        state.voids.push_back({begin, at});
+    }
+}
+
+void decode_all_voids(codec::Reader& in, FoldState& state) {
     for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
         const Offset begin(in.int64());
         const Offset end(in.int64());
-        if (end <= begin || (!state.voids.empty() && begin < state.voids.back().end)) {
+        const Offset after = state.voids.empty() ? Offset(0) : state.voids.back().end;
+        if (begin < after || end <= begin || end > state.end) {
             in.fail();
+            return;
         }
         state.voids.push_back({begin, end});
     }
@@ -107,10 +133,13 @@ Bytes encode_fold(const FoldState& state) {
     for (const auto& [id, producer] : state.producers) {
         encode_producer(out, id, producer);
     }
+    out.int64(state.voids_from.v);
     out.uvarint(static_cast<std::uint32_t>(state.voids.size()));
+    Offset at = state.voids_from;
     for (const OffsetRange& range : state.voids) {
-        out.int64(range.begin.v);
-        out.int64(range.end.v);
+        out.uvarint64(static_cast<std::uint64_t>(range.begin - at));
+        out.uvarint64(static_cast<std::uint64_t>(range.count()));
+        at = range.end;
     }
     return out.finish().join();
 }
@@ -119,7 +148,8 @@ Result<FoldState> decode_fold(const Bytes& stored) {
     codec::Reader in(stored.span());
     const std::uint8_t version = in.uint8();
     const std::uint32_t rules = in.uint32();
-    if (in.ok() && (version != snapshot_version || rules != fold_rule_version)) {
+    const bool known = version == snapshot_version || version == version_with_all_voids;
+    if (in.ok() && (!known || rules > fold_rule_version)) {
         return unsupported(
             "fold snapshot of version {} and rules {}: this program knows version {} and rules {}; "
             "use a newer one",
@@ -131,10 +161,17 @@ Result<FoldState> decode_fold(const Bytes& stored) {
     }
     FoldState state;
     state.end = Offset(in.int64());
+    if (state.end < Offset(0)) {
+        in.fail();
+    }
     state.max_created = wall_from_ms(in.int64());
     decode_writers(in, state);
     decode_producers(in, state);
-    decode_voids(in, state);
+    if (version == version_with_all_voids) {
+        decode_all_voids(in, state);
+    } else {
+        decode_voids(in, state);
+    }
     if (in.remaining() > 0) {
         in.fail();
     }

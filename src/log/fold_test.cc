@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "codec/record_batch.h"
+#include "codec/testing/golden.h"
 #include "rt/rng.h"
 
 namespace lakestream::log {
@@ -136,8 +138,8 @@ TEST(Fold, v2_epochs_rise_and_start_at_zero) {
 
 TEST(Fold, v2_sequences_wrap) {
     constexpr std::int32_t last = std::numeric_limits<std::int32_t>::max();
-    EXPECT_EQ(sequence_after(last, 1), 0);
-    EXPECT_EQ(sequence_after(last - 1, 3), 1);
+    EXPECT_EQ(codec::sequence_after(last, 1), 0);
+    EXPECT_EQ(codec::sequence_after(last - 1, 3), 1);
     Prefix log;
     EXPECT_EQ(log.one({}, idempotent(0, last)), Verdict::valid);
     EXPECT_EQ(log.one({}, idempotent(last, 3)), Verdict::valid);
@@ -156,6 +158,20 @@ TEST(Fold, v2_producers_are_forgotten_only_when_idle_and_outnumbered) {
     }
     EXPECT_FALSE(log.state.producers.contains(-5));
     EXPECT_EQ(log.state.producers.size(), producers_kept_min);
+}
+
+TEST(Fold, v2_no_more_producers_than_one_record_holds) {
+    Prefix log;
+    const auto count = static_cast<std::int64_t>(producers_kept_max);
+    for (std::int64_t id = 0; id < count; ++id) {
+        EXPECT_EQ(log.one({}, idempotent(0, 1, 0, id)), Verdict::valid);
+    }
+    EXPECT_EQ(log.one({}, idempotent(1, 1, 0, 0)), Verdict::valid) << "now the most recent";
+    EXPECT_EQ(log.one({}, idempotent(0, 1, 0, count)), Verdict::valid);
+    EXPECT_EQ(log.state.producers.size(), producers_kept_max);
+    EXPECT_EQ(log.one({}, idempotent(1, 1, 0, 1)), Verdict::unknown_producer) << "the oldest";
+    EXPECT_EQ(log.one({}, idempotent(2, 1, 0, 0)), Verdict::valid);
+    EXPECT_LT(encode_fold(log.state).size(), 2U << 20);
 }
 
 TEST(Fold, entries_of_one_record_are_judged_one_by_one) {
@@ -218,6 +234,74 @@ TEST(Fold, a_snapshot_taken_anywhere_goes_on_to_the_same_state) {
     }
 }
 
+TEST(Fold, forgotten_voids_change_no_verdict) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        rt::Rng rng(seed);
+        FoldState whole;
+        FoldState trimmed;
+        WallTime now = noon;
+        for (int i = 0; i < 40; ++i) {
+            now += std::chrono::minutes(rng.below(10));
+            const FoldRecord record = random_record(rng, whole.end, now);
+            const auto verdicts = fold(whole, record);
+            const auto same = fold(trimmed, record);
+            for (std::size_t entry = 0; entry < verdicts.size(); ++entry) {
+                ASSERT_EQ(verdicts[entry].verdict, same[entry].verdict);
+                ASSERT_EQ(verdicts[entry].offset, same[entry].offset);
+            }
+            if (rng.chance(1, 3)) {
+                const auto end = static_cast<std::uint64_t>(trimmed.end.v);
+                trimmed.forget_voids(Offset(static_cast<std::int64_t>(rng.below(end + 1))));
+                trimmed = decode_fold(encode_fold(trimmed)).value();
+            }
+            const OffsetRange known{trimmed.voids_from, whole.end};
+            ASSERT_EQ(whole.voids_in(known), trimmed.voids);
+            FoldState forgetful = whole;
+            forgetful.forget_voids(trimmed.voids_from);
+            ASSERT_EQ(forgetful, trimmed) << "seed " << seed << " step " << i;
+        }
+    }
+}
+
+TEST(FoldSnapshot, of_version_1_has_all_voids) {
+    const FoldState state{
+        .end = Offset(9), .voids = {{Offset(2), Offset(3)}, {Offset(5), Offset(9)}}
+    };
+    const auto stored = codec::from_hex(
+        "01"
+        "00000002"
+        "0000000000000009"
+        "0000000000000000"
+        "00"
+        "00"
+        "02"
+        "0000000000000002"
+        "0000000000000003"
+        "0000000000000005"
+        "0000000000000009"
+    );
+    EXPECT_EQ(decode_fold(stored).value(), state);
+    EXPECT_EQ(decode_fold(encode_fold(state)).value(), state);
+    EXPECT_LT(encode_fold(state).size(), stored.size());
+}
+
+TEST(FoldSnapshot, refuses_voids_that_are_not_in_it) {
+    FoldState state{.end = Offset(9), .voids = {{Offset(2), Offset(3)}}};
+    state.voids_from = Offset(10);
+    EXPECT_TRUE(decode_fold(encode_fold(state)).is(ErrorCode::corrupt));
+    state.voids_from = Offset(1);
+    EXPECT_EQ(decode_fold(encode_fold(state)).value(), state);
+    state.voids = {{Offset(2), Offset(10)}};
+    EXPECT_TRUE(decode_fold(encode_fold(state)).is(ErrorCode::corrupt));
+    state.voids = {{Offset(2), Offset(2)}};
+    EXPECT_TRUE(decode_fold(encode_fold(state)).is(ErrorCode::corrupt));
+}
+
+TEST(FoldSnapshot, refuses_an_end_before_0) {
+    EXPECT_TRUE(decode_fold(encode_fold({.end = Offset(-1)})).is(ErrorCode::corrupt));
+    EXPECT_TRUE(decode_fold(encode_fold({.end = Offset(0)})).ok());
+}
+
 TEST(FoldSnapshot, refuses_damage_and_unknown_rules) {
     Prefix log;
     log.add(writer(0), {idempotent(0), idempotent(5)});
@@ -226,7 +310,7 @@ TEST(FoldSnapshot, refuses_damage_and_unknown_rules) {
         EXPECT_FALSE(decode_fold(stored.slice(0, size)).ok()) << size;
     }
     std::vector<std::byte> newer(stored.begin(), stored.end());
-    newer[4] = std::byte{2};
+    newer[4] = std::byte{fold_rule_version + 1};
     EXPECT_TRUE(decode_fold(Bytes::own(std::move(newer))).is(ErrorCode::unsupported));
 }
 

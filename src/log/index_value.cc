@@ -3,12 +3,29 @@
 #include "log/index_value.h"
 
 #include <algorithm>
+#include <span>
 
 #include "codec/crc32c.h"
 #include "index/key.h"
 #include "wal/object_name.h"
 
 namespace lakestream::log {
+
+namespace {
+
+/// The CRC of what has `crc` and of the payload behind it.
+std::uint32_t crc32c_after(std::uint32_t crc, const AppendRequest& request) {
+    const std::span<const std::byte> payload = request.payload.span();
+    if (!request.checked.has_value()) {
+        return codec::crc32c(payload, crc);
+    }
+    const std::size_t begin = request.checked->begin;
+    return codec::crc32c_combine(
+        codec::crc32c(payload.first(begin), crc), request.checked->crc32c, payload.size() - begin
+    );
+}
+
+}  // namespace
 
 index::IndexRecord to_index_record(const Section& section, const wal::BuiltObject& object) {
     index::IndexRecord record{
@@ -30,7 +47,7 @@ index::IndexRecord to_index_record(const Section& section, const wal::BuiltObjec
         if (section.entries.size() > 1) {
             record.entry_offsets.push_back(records);
         }
-        extension.crc32c = codec::crc32c(request.payload.span(), extension.crc32c);
+        extension.crc32c = crc32c_after(extension.crc32c, request);
         extension.max_timestamp = std::max(extension.max_timestamp, request.max_timestamp);
         if (const auto& producer = request.producer) {
             extension.producers.push_back(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "index/key.h"
+#include "log/start.h"
 
 namespace lakestream::log {
 
@@ -82,13 +83,17 @@ NodeEngine::NodeEngine(EngineSettings settings, Seams seams)
     : settings_(settings),
       seams_(std::move(seams)),
       append_memory_("append", settings.append_bytes_max),
+      section_reads_(settings.section_read_bytes_max),
       deadlines_(std::make_unique<DeadlineWatch>()),
+      registrations_(seams_.metrics),
       scope_(*seams_.executors.front()) {
     const std::size_t count = seams_.executors.size();
     std::vector<Shard*> shards;
     for (std::size_t i = 0; i < count; ++i) {
         readers_.push_back(std::make_unique<SectionReader>(
-            seams_.objects, settings_, settings_.section_cache_bytes_max / count
+            SectionReader::Seams{seams_.objects, section_reads_},
+            settings_,
+            settings_.section_cache_bytes_max / count
         ));
         shards_.push_back(std::make_unique<Shard>(
             i,
@@ -100,6 +105,7 @@ NodeEngine::NodeEngine(EngineSettings settings, Seams seams)
                 .compacted = seams_.compacted,
                 .append_memory = append_memory_,
                 .tail_bytes_max = settings_.tail_cache_bytes_max / count,
+                .open = open_,
                 .dirty = [this, i] { flusher_->dirty(i); },
             }
         ));
@@ -112,9 +118,12 @@ NodeEngine::NodeEngine(EngineSettings settings, Seams seams)
             .objects = seams_.objects,
             .metadata = seams_.metadata,
             .shards = std::move(shards),
+            .open = open_,
         }
     );
-    register_metrics();
+    register_flusher();
+    register_shards();
+    register_memory();
 }
 
 NodeEngine::~NodeEngine() = default;
@@ -258,6 +267,15 @@ rt::Future<std::vector<Result<LogBounds>>> NodeEngine::bounds(std::vector<LogId>
     return scatter<Result<LogBounds>>(*this, shards_, std::move(logs), &Shard::bounds);
 }
 
+rt::Future<std::vector<Result<std::int64_t>>> NodeEngine::sizes(std::vector<LogId> logs) {
+    return scatter<Result<std::int64_t>>(*this, shards_, std::move(logs), &Shard::size);
+}
+
+rt::Task<Result<std::vector<ActiveProducer>>> NodeEngine::producers(LogId log) {
+    Shard& shard = *shards_[home(log)];
+    co_return co_await rt::submit(shard.executor(), shard.producers(log));
+}
+
 rt::Task<bool> NodeEngine::wait_append(std::vector<LogPosition> positions, Deadline deadline) {
     rt::Executor& executor = co_await rt::this_executor();
     auto waiter = std::make_shared<AppendWaiter>();
@@ -284,6 +302,11 @@ rt::Task<Result<std::vector<TimestampHint>>> NodeEngine::find_max_timestamp(LogI
     co_return co_await rt::submit(shard.executor(), shard.find_max_timestamp(log));
 }
 
+rt::Task<Result<LogBounds>> NodeEngine::trim(LogId log, std::optional<Offset> to) {
+    Shard& shard = *shards_[home(log)];
+    co_return co_await rt::submit(shard.executor(), shard.trim(log, to));
+}
+
 rt::Task<void> NodeEngine::fence(LogId log) {
     Shard& shard = *shards_[home(log)];
     co_await rt::submit(shard.executor(), [](Shard& fencing, LogId id) -> rt::Task<bool> {
@@ -308,13 +331,25 @@ rt::Task<Result<std::vector<WalkRecord>>> NodeEngine::walk(
     co_return co_await rt::submit(shard.executor(), shard.walk(log, from, limit));
 }
 
-rt::Task<Result<Offset>> NodeEngine::checkpoint(LogId log) {
+rt::Task<Result<Checkpoint>> NodeEngine::checkpoint(LogId log, OffsetRange next) {
     Shard& shard = *shards_[home(log)];
-    co_return co_await rt::submit(shard.executor(), shard.checkpoint(log));
+    co_return co_await rt::submit(shard.executor(), shard.checkpoint(log, next));
+}
+
+rt::Task<bool> NodeEngine::settle(Deadline deadline) {
+    if (settings_.shared_metadata) {
+        co_return false;
+    }
+    co_return co_await rt::submit(shards_.front()->executor(), flusher_->settle_begun(deadline));
 }
 
 void NodeEngine::note_changes(const meta::ChangeBatch& batch) {
     for (const meta::Change& change : batch.changes) {
+        if (const auto log = trimmed_log(change.key)) {
+            Shard* shard = shards_[home(*log)].get();
+            shard->executor().post([shard, log = *log] { shard->start_changed(log); });
+            continue;
+        }
         if (change.kind != meta::ChangeKind::created) {
             continue;
         }
@@ -330,42 +365,6 @@ void NodeEngine::note_changes(const meta::ChangeBatch& batch) {
 void NodeEngine::note_gap() {
     for (const auto& shard : shards_) {
         shard->executor().post([shard = shard.get()] { shard->changes_lost(); });
-    }
-}
-
-void NodeEngine::register_metrics() {
-    metrics::Registry& out = seams_.metrics;
-    const FlusherMetrics& flusher = flusher_->metrics();
-    out.add("lakestream_wal_objects_total", "WAL objects stored", flusher.objects);
-    out.add(
-        "lakestream_wal_object_bytes_total", "Bytes of WAL objects stored", flusher.object_bytes
-    );
-    out.add(
-        "lakestream_wal_put_failures_total", "Attempts to store that failed", flusher.put_failures
-    );
-    out.add("lakestream_wal_publishes_total", "Shard batches of index records", flusher.publishes);
-    out.add(
-        "lakestream_wal_publish_unknown_total",
-        "Shard batches whose outcome was looked up",
-        flusher.publish_unknown
-    );
-    out.add("lakestream_wal_resends_total", "Sections published again", flusher.resends);
-    out.add("lakestream_wal_abandoned_total", "Sections dropped unpublished", flusher.abandoned);
-    out.add("lakestream_wal_publish_seconds", "From stored to settled", flusher.latency);
-    for (const auto& shard : shards_) {
-        const metrics::Labels labels{{"shard", std::to_string(&shard - shards_.data())}};
-        const ShardMetrics& m = shard->metrics();
-        out.add("lakestream_log_entries_total", "Entries taken", m.entries, labels);
-        out.add("lakestream_log_duplicates_total", "Entries that were there", m.duplicates, labels);
-        out.add("lakestream_log_voids_total", "Entries refused by verdict", m.voids, labels);
-        out.add("lakestream_log_scans_total", "Folds that needed a scan", m.folds_by_scan, labels);
-        out.add(
-            "lakestream_log_append_rejections_total",
-            "Entries refused for memory",
-            m.append_rejections,
-            labels
-        );
-        out.add("lakestream_log_tail_bytes", "Recent entries in memory", m.tail_bytes, labels);
     }
 }
 

@@ -46,16 +46,28 @@ class NodeEngine final : public Engine, public CompactionView {
     ) override;
     rt::Future<std::vector<Result<ReadBatch>>> read(std::vector<ReadRequest> requests) override;
     rt::Future<std::vector<Result<LogBounds>>> bounds(std::vector<LogId> logs) override;
+    rt::Future<std::vector<Result<std::int64_t>>> sizes(std::vector<LogId> logs) override;
+    rt::Task<Result<std::vector<ActiveProducer>>> producers(LogId log) override;
     rt::Task<bool> wait_append(std::vector<LogPosition> positions, Deadline deadline) override;
     rt::Task<Result<std::optional<TimestampHint>>> find_timestamp(
         LogId log, std::int64_t timestamp, Offset from
     ) override;
     rt::Task<Result<std::vector<TimestampHint>>> find_max_timestamp(LogId log) override;
+    rt::Task<Result<LogBounds>> trim(LogId log, std::optional<Offset> to) override;
     rt::Task<void> fence(LogId log) override;
     rt::Task<std::vector<LogId>> take_grown() override;
     rt::Task<Result<std::vector<WalkRecord>>> walk(LogId log, Offset from, std::size_t limit)
         override;
-    rt::Task<Result<Offset>> checkpoint(LogId log) override;
+    rt::Task<Result<Checkpoint>> checkpoint(LogId log, OffsetRange next) override;
+    rt::Task<bool> settle(Deadline deadline) override;
+
+    /// How long the oldest entry that was taken from its shard has waited to become durable; 0:
+    /// none waits. On the first executor.
+    Duration durability_lag() const;
+    std::size_t objects_waiting() const noexcept { return flusher_->waiting(); }
+    /// As Flusher::store_health. On the first executor.
+    Status store_health() const { return flusher_->store_health(); }
+    const FlusherMetrics& flusher_metrics() const noexcept { return flusher_->metrics(); }
 
     /// The shard a log lives on.
     std::size_t home(LogId log) const noexcept;
@@ -63,7 +75,9 @@ class NodeEngine final : public Engine, public CompactionView {
   private:
     struct DeadlineWatch;
 
-    void register_metrics();
+    void register_flusher();
+    void register_shards();
+    void register_memory();
     rt::Task<void> watch_deadlines();
     void note_changes(const meta::ChangeBatch& batch);
     void note_gap();
@@ -71,11 +85,14 @@ class NodeEngine final : public Engine, public CompactionView {
     const EngineSettings settings_;
     Seams seams_;
     rt::MemoryAccount append_memory_;
+    OpenBytes open_;
+    rt::SharedSemaphore section_reads_;  // bytes
     std::vector<std::unique_ptr<SectionReader>> readers_;
     std::vector<std::unique_ptr<Shard>> shards_;
     std::unique_ptr<Flusher> flusher_;
     std::unique_ptr<DeadlineWatch> deadlines_;
     std::unique_ptr<meta::Subscription> subscription_;
+    metrics::Registrations registrations_;
     rt::TaskScope scope_;
 };
 

@@ -2,6 +2,7 @@
 // Entries on their way: from the call that brought them to the verdict that answers them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -91,6 +92,31 @@ struct PendingEntry {
     }
 };
 
+/// Payload in the open segments of all shards, and how much of it the flusher waits for.
+/// Thread-safe: either who adds sees that it is enough, or who waits does.
+class OpenBytes {
+  public:
+    std::uint64_t bytes() const noexcept { return bytes_.load(); }
+
+    /// Whether this makes it enough.
+    [[nodiscard]] bool add(std::uint64_t bytes) noexcept {
+        const std::uint64_t before = bytes_.fetch_add(bytes);
+        const std::uint64_t wanted = wanted_.load();
+        return before < wanted && before + bytes >= wanted;
+    }
+    void sub(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes); }
+
+    /// If not, the one whose bytes make it so will tell.
+    bool reaches(std::uint64_t wanted) noexcept {
+        wanted_.store(wanted);
+        return bytes_.load() >= wanted;
+    }
+
+  private:
+    std::atomic<std::uint64_t> bytes_ = 0;
+    std::atomic<std::uint64_t> wanted_ = 0;
+};
+
 /// What one flush holds of one log. Made on the log's home shard, built and published on the
 /// flusher's, settled on the home shard again: handed over by messages, never shared.
 struct Section {
@@ -108,6 +134,7 @@ struct Section {
 
     // Once it was sent for the first time, and for good:
     std::optional<WriterStamp> writer;
+    bool in_doubt = false;  // a put of it was not answered: it may still be applied
 
     void fail(const Error& error) {
         for (PendingEntry& entry : entries) {

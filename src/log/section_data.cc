@@ -29,17 +29,22 @@ Result<SectionPlace> find_section(
     if (found.section == nullptr) {
         return damaged(log, record, "is missing");
     }
-    std::int64_t records = 0;
+    const auto counts = record.entry_records();
+    if (!counts.ok()) {
+        return damaged(log, record, counts.error().message);
+    }
+    bool same = counts->size() == found.section->entries.size();
     found.begin = ~std::uint64_t{0};
-    for (const wal::EntryPlace& place : found.section->entries) {
-        records += place.records;
+    for (std::size_t i = 0; i < found.section->entries.size(); ++i) {
+        const wal::EntryPlace& place = found.section->entries[i];
+        // Which offsets an entry has follows from the counts before it.
+        same = same && place.records == (*counts)[i];
         found.bytes += place.length;
         found.begin = std::min<std::uint64_t>(found.begin, place.offset);
         found.end = std::max(found.end, std::uint64_t{place.offset} + place.length);
     }
     found.begin = std::min(found.begin, found.end);
-    if (records != record.message_count ||
-        found.bytes != static_cast<std::uint64_t>(record.entry_size_bytes)) {
+    if (!same || found.bytes != static_cast<std::uint64_t>(record.entry_size_bytes)) {
         return damaged(log, record, "does not hold the records that the index says");
     }
     if (found.end > static_cast<std::uint64_t>(record.file_size)) {

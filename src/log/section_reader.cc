@@ -15,10 +15,8 @@ constexpr std::uint64_t header_bytes_guess = 16 << 10;
 
 }  // namespace
 
-SectionReader::SectionReader(
-    objstore::ObjectStore& store, const EngineSettings& settings, std::uint64_t bytes_max
-)
-    : store_(store), settings_(settings), bytes_max_(bytes_max) {}
+SectionReader::SectionReader(Seams seams, const EngineSettings& settings, std::uint64_t bytes_max)
+    : seams_(seams), settings_(settings), bytes_max_(bytes_max) {}
 
 SectionReader::~SectionReader() = default;
 
@@ -29,6 +27,12 @@ rt::Task<Result<SectionReader::HeaderPtr>> SectionReader::header(
         headers_.splice(headers_.begin(), headers_, found->second);
         co_return found->second->second;
     }
+    co_return co_await header_flights_.run(location, load_header(location, payload_bytes));
+}
+
+rt::Task<Result<SectionReader::HeaderPtr>> SectionReader::load_header(
+    std::string location, std::uint64_t payload_bytes
+) {
     // An object is its payload, at least one entry's index and 8 bytes more: the guess fits.
     const std::uint64_t guess = std::min(payload_bytes + 8, header_bytes_guess);
     Bytes begin = LKS_CO_TRY(co_await get(location, {0, guess}));
@@ -56,7 +60,8 @@ rt::Task<Result<SectionReader::HeaderPtr>> SectionReader::header(
 }
 
 rt::Task<Result<Bytes>> SectionReader::get(std::string location, objstore::ByteRange range) {
-    auto bytes = co_await store_.get(location, range);
+    const auto units = co_await seams_.bytes_on_their_way.acquire(range.size());
+    auto bytes = co_await seams_.objects.get(location, range);
     if (bytes.is(ErrorCode::out_of_range)) {
         co_return corrupt("WAL object {} has no bytes {} to {}", location, range.begin, range.end);
     }
@@ -74,8 +79,14 @@ rt::Task<Result<SectionDataPtr>> SectionReader::read(LogId log, index::IndexReco
     const Key key(record.location, log.v);
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
         sections_.splice(sections_.begin(), sections_, found->second);
+        metrics_.hits.add();
         co_return found->second->second;
     }
+    co_return co_await section_flights_.run(key, read_new(log, std::move(record)));
+}
+
+rt::Task<Result<SectionDataPtr>> SectionReader::read_new(LogId log, index::IndexRecord record) {
+    metrics_.misses.add();
     auto section = co_await load(log, record);
     if (section.is(ErrorCode::corrupt)) {
         forget_header(record.location);
@@ -85,7 +96,7 @@ rt::Task<Result<SectionDataPtr>> SectionReader::read(LogId log, index::IndexReco
         forget_header(record.location);
     }
     if (section.ok()) {
-        remember(key, *section);
+        remember(Key(record.location, log.v), *section);
     }
     co_return section;
 }
@@ -115,6 +126,7 @@ void SectionReader::remember(Key key, SectionDataPtr section) {
         by_key_.erase(sections_.back().first);
         sections_.pop_back();
     }
+    metrics_.bytes.set(static_cast<std::int64_t>(bytes_));
 }
 
 }  // namespace lakestream::log

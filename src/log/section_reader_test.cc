@@ -69,11 +69,18 @@ class SectionReaderTest : public testing::Test {
 
     Result<SectionDataPtr> read() { return sim_.run(reader_.read(log_a, record_)); }
 
+    rt::Task<void> count_read(int& good) {
+        const auto section = co_await reader_.read(log_a, record_);
+        good += section.ok() ? 1 : 0;
+    }
+    rt::Task<rt::SharedSemaphore::Units> take_all() { co_return co_await reads_.acquire(1 << 20); }
+
     rt::SimTest sim_;
     objstore::MemoryBucket bucket_{sim_.clock};
     Damaging objects_{bucket_};
     EngineSettings settings_;
-    SectionReader reader_{objects_, settings_, 1 << 20};
+    rt::SharedSemaphore reads_{1 << 20};
+    SectionReader reader_{{objects_, reads_}, settings_, 1 << 20};
     index::IndexRecord record_;
     Bytes body_;
 };
@@ -81,7 +88,7 @@ class SectionReaderTest : public testing::Test {
 TEST_F(SectionReaderTest, passing_damage_anywhere_is_read_again) {
     for (std::size_t at = 0; at < body_.size() - static_cast<std::size_t>(record_.entry_size_bytes);
          ++at) {
-        SectionReader fresh(objects_, settings_, 1 << 20);
+        SectionReader fresh({objects_, reads_}, settings_, 1 << 20);
         objects_.gets = 0;
         objects_.damaged_get = 1;  // of the index block, which would be kept
         objects_.damaged_byte = at;
@@ -100,6 +107,34 @@ TEST_F(SectionReaderTest, an_object_that_is_too_short_is_damaged_and_never_out_o
     EXPECT_TRUE(read().ok()) << "nothing of the damage is kept";
     EXPECT_TRUE(bucket_.remove("object").ok());
     EXPECT_TRUE(read().ok()) << "what was read well is";
+}
+
+TEST_F(SectionReaderTest, who_asks_while_another_reads_the_same_costs_nothing) {
+    rt::TaskScope scope(sim_.executor);
+    int good = 0;
+    for (int i = 0; i < 10; ++i) {
+        scope.spawn(count_read(good));
+    }
+    sim_.run(scope.close());
+    EXPECT_EQ(good, 10);
+    EXPECT_EQ(objects_.gets, 2) << "an index block and a section";
+}
+
+TEST_F(SectionReaderTest, bytes_on_their_way_are_bounded_and_given_back) {
+    rt::TaskScope scope(sim_.executor);
+    auto held = std::make_optional(sim_.run(take_all()));
+    int good = 0;
+    scope.spawn(count_read(good));
+    sim_.loop.run_for(10s);
+    EXPECT_EQ(objects_.gets, 0);
+    held.reset();
+    sim_.run(scope.close());
+    EXPECT_EQ(good, 1);
+    EXPECT_EQ(reads_.used(), 0U);
+    EXPECT_TRUE(bucket_.remove("object").ok());
+    SectionReader fresh({objects_, reads_}, settings_, 0);
+    EXPECT_TRUE(sim_.run(fresh.read(log_a, record_)).is(ErrorCode::not_found));
+    EXPECT_EQ(reads_.used(), 0U);
 }
 
 }  // namespace

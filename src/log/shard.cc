@@ -3,6 +3,7 @@
 #include "log/shard.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/format.h"
@@ -11,24 +12,39 @@
 
 namespace lakestream::log {
 
+namespace {
+
+constexpr std::int64_t section_records_max = std::numeric_limits<std::int32_t>::max();
+/// One publish may carry sections of several writers of a log: one that rested begins anew.
+constexpr std::size_t our_writers_max = 8;
+constexpr std::size_t waiters_swept_min = 16;
+
+}  // namespace
+
 Shard::Shard(std::size_t number, const EngineSettings& settings, Seams seams)
     : number_(number), settings_(settings), seams_(std::move(seams)), scope_(seams_.executor) {}
 
 Shard::~Shard() = default;
 
-Shard::Log& Shard::log(LogId id) {
-    std::unique_ptr<Log>& slot = logs_[id];
-    if (slot == nullptr) {
-        slot = std::make_unique<Log>(id);
+Shard::LogPtr Shard::log(LogId id) {
+    if (deleted_.contains(id)) {
+        auto gone = std::make_shared<Log>(id);
+        gone->fenced = true;
+        return gone;
     }
-    return *slot;
+    LogPtr& slot = logs_[id];
+    if (slot == nullptr) {
+        slot = std::make_shared<Log>(id);
+    }
+    return slot;
 }
 
 void Shard::append(
     std::vector<std::pair<std::size_t, AppendRequest>> requests,
     const std::shared_ptr<AppendCall>& call
 ) {
-    const bool was_empty = segment_.empty();
+    const std::size_t open = segment_.size();
+    std::uint64_t joined = 0;
     const MonoTime now = seams_.executor.now();
     const WallTime wall = seams_.executor.clock().wall_now();
     for (auto& [slot, request] : requests) {
@@ -47,7 +63,7 @@ void Shard::append(
             call->complete(slot, cancelled("stopping"));
             continue;
         }
-        Log& target = log(request.log);
+        const LogPtr target = log(request.log);
         const WallTime arrived = request.arrived.value_or(wall);
         PendingEntry entry{
             .request = std::move(request),
@@ -57,25 +73,23 @@ void Shard::append(
             .arrived = std::min(arrived, wall),
             .memory = std::move(*memory),
         };
-        if (target.state == LoadState::loaded) {
-            admit(target, std::move(entry));
+        if (target->state == LoadState::loaded || target->fenced) {
+            joined += admit(*target, std::move(entry));
         } else {
-            target.waiting.push_back(std::move(entry));
-            if (target.state == LoadState::absent) {
-                target.state = LoadState::loading;
+            target->waiting.push_back(std::move(entry));
+            if (target->state == LoadState::absent) {
+                target->state = LoadState::loading;
                 scope_.spawn(load_in_background(target));
             }
         }
     }
-    if (was_empty && !segment_.empty()) {
-        seams_.dirty();
-    }
+    tell_flusher(open, joined);
 }
 
-void Shard::admit(Log& log, PendingEntry entry) {
+std::uint64_t Shard::admit(Log& log, PendingEntry entry) {
     if (log.fenced) {
         entry.answer(fenced("log {} is deleted", log.id));
-        return;
+        return 0;
     }
     const auto& producer = entry.request.producer;
     if (producer.has_value()) {
@@ -84,33 +98,41 @@ void Shard::admit(Log& log, PendingEntry entry) {
             entry.answer(Appended{
                 .offset = original->offset, .created = log.fold.max_created, .duplicate = true
             });
-            return;
+            return 0;
         }
     }
     metrics_.entries.add();
+    const std::uint64_t bytes = entry.request.payload.size();
     segment_.push_back(std::move(entry));
+    return bytes;
 }
 
-rt::Task<void> Shard::load_in_background(Log& log) {
-    const Status loaded = co_await ensure_loaded(log);
-    std::vector<PendingEntry> waiting = std::exchange(log.waiting, {});
-    const bool was_empty = segment_.empty();
-    for (PendingEntry& entry : waiting) {
-        if (loaded.ok()) {
-            admit(log, std::move(entry));
-        } else {
-            entry.answer(loaded.error());
-        }
-    }
-    if (!loaded.ok() && log.state == LoadState::loading) {
-        log.state = LoadState::absent;
-    }
-    if (was_empty && !segment_.empty()) {
+void Shard::tell_flusher(std::size_t entries, std::uint64_t bytes) {
+    const bool enough = seams_.open.add(bytes);
+    if (enough || (entries == 0 && !segment_.empty())) {
         seams_.dirty();
     }
 }
 
-rt::Task<std::vector<SectionPtr>> Shard::take_segment(std::uint64_t bytes_max) {
+rt::Task<void> Shard::load_in_background(LogPtr log) {
+    const Status loaded = co_await ensure_loaded(*log);
+    std::vector<PendingEntry> waiting = std::exchange(log->waiting, {});
+    const std::size_t open = segment_.size();
+    std::uint64_t joined = 0;
+    for (PendingEntry& entry : waiting) {
+        if (loaded.ok()) {
+            joined += admit(*log, std::move(entry));
+        } else {
+            entry.answer(loaded.error());
+        }
+    }
+    if (!loaded.ok() && log->state == LoadState::loading) {
+        log->state = LoadState::absent;
+    }
+    tell_flusher(open, joined);
+}
+
+rt::Task<Segment> Shard::take_segment(std::uint64_t bytes_max) {
     std::vector<SectionPtr> sections;
     std::unordered_map<LogId, Section*> by_log;
     std::uint64_t bytes = 0;
@@ -120,30 +142,42 @@ rt::Task<std::vector<SectionPtr>> Shard::take_segment(std::uint64_t bytes_max) {
         if (bytes > 0 && bytes + size > bytes_max) {
             break;
         }
-        bytes += size;
         Section*& section = by_log[entry.request.log];
+        if (section != nullptr && section->records + entry.request.records > section_records_max) {
+            break;  // its index record counts them in 32 bits
+        }
+        bytes += size;
         if (section == nullptr) {
             sections.push_back(std::make_unique<Section>());
             section = sections.back().get();
             section->log = entry.request.log;
             section->home = number_;
-            section->max_created = log(entry.request.log).fold.max_created;
+            section->max_created = log(entry.request.log)->fold.max_created;
         }
         section->records += entry.request.records;
         section->bytes += size;
         section->entries.push_back(std::move(entry));
         segment_.pop_front();
     }
-    if (!segment_.empty()) {
+    seams_.open.sub(bytes);
+    const bool more = !segment_.empty();
+    if (more) {
         seams_.dirty();
     }
-    co_return sections;
+    co_return Segment{.sections = std::move(sections), .more = more};
 }
 
 rt::Task<WallTime> Shard::adopt_writer(LogId id, std::uint64_t writer) {
-    Log& target = log(id);
-    target.our_writer = writer;
-    target.unclaimed.clear();
+    const LogPtr adopting = log(id);
+    Log& target = *adopting;
+    target.our_writers.push_back(writer);
+    if (target.our_writers.size() > our_writers_max) {
+        const std::uint64_t oldest = target.our_writers.front();
+        target.our_writers.erase(target.our_writers.begin());
+        std::erase_if(target.unclaimed, [&](const auto& item) {
+            return item.first.first == oldest;
+        });
+    }
     co_return target.fold.max_created;
 }
 
@@ -151,25 +185,39 @@ rt::Task<std::vector<SettleOutcome>> Shard::settle(std::vector<PutAnswer> answer
     std::vector<SettleOutcome> outcomes;
     outcomes.reserve(answers.size());
     for (PutAnswer& answer : answers) {
-        Log& target = log(answer.section->log);
-        const auto turn = co_await target.folding.acquire(1);
-        outcomes.push_back(co_await settle_one(target, std::move(answer)));
+        const LogPtr target = log(answer.section->log);
+        const auto turn = co_await target->folding.acquire(1);
+        outcomes.push_back(co_await settle_one(*target, std::move(answer)));
     }
     evict_tails();
     co_return outcomes;
 }
 
+namespace {
+
+/// Its clients are told. The section goes back without entries: its writer's next number would
+/// never count, if this one did not land.
+SettleOutcome given_up(SectionPtr section, const Error& error) {
+    section->fail(error);
+    return {.resend = std::move(section), .redate = {}};
+}
+
+}  // namespace
+
 rt::Task<SettleOutcome> Shard::settle_one(Log& log, PutAnswer answer) {
     SectionPtr section = std::move(answer.section);
+    if (log.fenced) {
+        co_return given_up(std::move(section), fenced("log {} is deleted", log.id));
+    }
     const bool put_done = answer.put.has_value();
     if (!put_done) {
         if (Status scanned = co_await scan_for_verdict(log); !scanned.ok()) {
-            section->fail(std::move(scanned).error());
-            co_return SettleOutcome{};
+            co_return given_up(std::move(section), scanned.error());
         }
     } else if (!answer.put->ok()) {
-        section->fail(std::move(answer.put->error()).with_context("index put"));
-        co_return SettleOutcome{};
+        co_return given_up(
+            std::move(section), std::move(answer.put->error()).with_context("index put")
+        );
     } else {
         const meta::PutDone& done = answer.put->value();
         const auto key = index::parse_key(log.id, done.key);
@@ -192,16 +240,16 @@ rt::Task<SettleOutcome> Shard::settle_one(Log& log, PutAnswer answer) {
     SettleOutcome outcome;
     if (const auto start = log.fold.landed(*section->writer)) {
         // It landed and its verdicts are gone: a snapshot of another node took us past it.
-        section->fail(outcome_unknown("log {}: the verdict at offset {} was missed", log.id, *start)
+        co_return given_up(
+            std::move(section),
+            outcome_unknown("log {}: the verdict at offset {} was missed", log.id, *start)
         );
-        co_return outcome;
     }
-    if (put_done && section->writer->writer == log.our_writer) {
+    if (put_done && log.is_ours(section->writer->writer)) {
         // It landed where this node has folded something else.
         Error missed =
             corrupt("log {}: the index has lost records before {}", log.id, log.fold.end);
-        section->fail(co_await find_cause(log, std::move(missed)));
-        co_return outcome;
+        co_return given_up(std::move(section), co_await find_cause(log, std::move(missed)));
     }
     const auto known = log.fold.writers.find(section->writer->writer);
     outcome.new_writer = known == log.fold.writers.end() &&
@@ -238,15 +286,13 @@ void Shard::fold_own(Log& log, Section& section, const meta::PutDone& done) {
     }
     ++log.folded_since_saved;
     if (verdicts.front().verdict != Verdict::resent) {  // else the verdicts of the first are there
-        log.unclaimed[section.writer->number] = std::move(verdicts);
+        log.unclaimed[{section.writer->writer, section.writer->number}] = std::move(verdicts);
     }
     grew(log);
 }
 
 std::optional<std::vector<EntryVerdict>> Shard::claim(Log& log, const Section& section) {
-    const auto found = section.writer->writer == log.our_writer
-                           ? log.unclaimed.find(section.writer->number)
-                           : log.unclaimed.end();
+    const auto found = log.unclaimed.find({section.writer->writer, section.writer->number});
     if (found == log.unclaimed.end() || found->second.size() != section.entries.size()) {
         return std::nullopt;
     }
@@ -344,7 +390,7 @@ void Shard::answer_entries(Log& log, Section& section, const std::vector<EntryVe
 }
 
 void Shard::push_tail(Log& log, TailEntry entry) {
-    tail_bytes_ += entry.payload.size();
+    tail_bytes_ += entry.cost();
     log.tail.push_back(std::move(entry));
     tail_order_.push_back(&log);
 }
@@ -354,59 +400,76 @@ void Shard::evict_tails() {
     while (tail_bytes_ > budget && !tail_order_.empty()) {
         Log& oldest = *tail_order_.front();
         tail_order_.pop_front();
-        tail_bytes_ -= oldest.tail.front().payload.size();
+        tail_bytes_ -= oldest.tail.front().cost();
         oldest.tail.pop_front();
     }
     metrics_.tail_bytes.set(static_cast<std::int64_t>(tail_bytes_));
 }
 
-void Shard::grew(Log& log) {
-    grown_.insert(log.id);
+void Shard::fire(Log& log) {
     for (const std::weak_ptr<AppendWaiter>& waiting : std::exchange(log.waiters, {})) {
         if (const auto waiter = waiting.lock()) {
             waiter->fire(true);
         }
     }
+}
+
+void Shard::grew(Log& log) {
+    grown_.insert(log.id);
+    fire(log);
     if (log.folded_since_saved >= settings_.snapshot_records && !log.saving && !scope_.stopping()) {
         log.saving = true;
-        scope_.spawn(save_in_background(log));
+        scope_.spawn(save_in_background(log.shared_from_this()));
     }
 }
 
 void Shard::watch(LogPosition position, const std::shared_ptr<AppendWaiter>& waiter) {
-    Log& target = log(position.log);
-    if (target.fenced || (target.state == LoadState::loaded && target.fold.end > position.seen)) {
+    const LogPtr target = log(position.log);
+    if (target->fenced ||
+        (target->state == LoadState::loaded && target->fold.end > position.seen)) {
         waiter->fire(true);
         return;
     }
-    std::erase_if(target.waiters, [](const auto& waiting) { return waiting.expired(); });
-    target.waiters.push_back(waiter);
+    if (target->waiters.size() >= target->waiters_swept) {
+        std::erase_if(target->waiters, [](const auto& waiting) { return waiting.expired(); });
+        target->waiters_swept = 2 * target->waiters.size() + waiters_swept_min;
+    }
+    target->waiters.push_back(waiter);
     start_catch_up(target);
 }
 
 rt::Task<void> Shard::fence(LogId id) {
-    Log& target = log(id);
-    target.fenced = true;
-    for (PendingEntry& entry : std::exchange(target.waiting, {})) {
+    const LogPtr target = log(id);
+    target->fenced = true;
+    for (PendingEntry& entry : std::exchange(target->waiting, {})) {
         entry.answer(fenced("log {} is deleted", id));
     }
     std::erase_if(segment_, [&](PendingEntry& entry) {
         const bool ours = entry.request.log == id;
         if (ours) {
+            seams_.open.sub(entry.request.payload.size());
             entry.answer(fenced("log {} is deleted", id));
         }
         return ours;
     });
-    grew(target);
+    drop_tail(*target);
+    grown_.insert(id);
+    fire(*target);
+    logs_.erase(id);
+    deleted_.insert(id);
     co_return;
 }
 
 rt::Task<void> Shard::close() {
     co_await scope_.close();
+    std::vector<LogPtr> all;
     for (const auto& [id, log] : logs_) {  // any order: logs are saved one by one
+        all.push_back(log);
+    }
+    for (const LogPtr& log : all) {
         if (log->state == LoadState::loaded && !log->fenced && log->fold.end > log->saved) {
             if (const Status saved = co_await save(*log); !saved.ok()) {
-                log::warn("log", "snapshot_failed log={} error={}", id, saved.error());
+                log::warn("log", "snapshot_failed log={} error={}", log->id, saved.error());
             }
         }
     }

@@ -8,6 +8,7 @@
 #include "log/index_scan.h"
 #include "log/index_value.h"
 #include "log/shard.h"
+#include "log/start.h"
 
 namespace lakestream::log {
 
@@ -19,6 +20,13 @@ constexpr std::size_t section_reads_max = 8;  // of one read, at once
 bool stays(const meta::Record& stored, const index::IndexRecord& record) {
     const auto value = index::IndexRecord::decode(stored.value);
     return value.ok() && *value == record;
+}
+
+/// Which of a raw record's entries are void is known until it has been replaced.
+Error compacted_meanwhile(LogId log, OffsetRange range) {
+    return conflict(
+        "log {}: offsets {} to {} were compacted while reading", log, range.begin, range.end
+    );
 }
 
 }  // namespace
@@ -61,6 +69,7 @@ rt::Task<Result<ReadBatch>> Shard::read_index(Log& log, ReadRequest request) {
             .bytes_max = request.bytes_max,
             .patience = request.patience,
             .end = bounds.high_watermark,
+            .joined = request.from,
             .ahead = {},
             .entries = {},
         };
@@ -72,13 +81,16 @@ rt::Task<Result<ReadBatch>> Shard::read_index(Log& log, ReadRequest request) {
         if (!done.ok() && !done.is(ErrorCode::conflict)) {
             co_return done.error();
         }
-        // Nothing there: the log was deleted, a record was just replaced, or a stale leader
-        // answers.
+        // Nothing there: the log was deleted or trimmed, a record was just replaced, or a stale
+        // leader answers.
         const Error missing =
             corrupt("log {}: no index record holds offset {}", log.id, request.from);
         const Error cause = co_await find_cause(log, missing);
         if (log.fenced) {
             co_return not_found("log {} is deleted", log.id);
+        }
+        if (log.start > request.from) {
+            co_return out_of_range("log {}: it starts at {} now", log.id, log.start);
         }
         if (seams_.executor.now() >= deadline) {
             co_return cause;
@@ -123,8 +135,16 @@ Status Shard::begin_step(Log& log, const meta::Record& record, Reading& reading)
         reading.last = true;
         return {};
     }
+    if (range.begin > reading.joined) {
+        // Trimmed in between, or a stale leader's answer.
+        return conflict("log {}: no index record holds offset {}", log.id, reading.joined);
+    }
+    reading.joined = std::max(reading.joined, range.end);
     std::shared_ptr<Arrival> section;
     const bool raw = value.file_type == index::FileType::raw;
+    if (raw && range.begin < log.fold.voids_from) {
+        return compacted_meanwhile(log.id, range);
+    }
     if (raw && log.fold.void_at(range.begin).end < range.end) {
         section = std::make_shared<Arrival>();
         scope_.spawn(fetch_section(log.id, record.key, value, section));
@@ -133,7 +153,7 @@ Status Shard::begin_step(Log& log, const meta::Record& record, Reading& reading)
         reading.begun +=
             static_cast<std::uint64_t>(std::max<std::int64_t>(value.entry_size_bytes, 0));
     }
-    reading.ahead.push_back({range, one.created, std::move(value), std::move(section)});
+    reading.ahead.push_back({range, one.created, record.key, std::move(value), std::move(section)});
     return {};
 }
 
@@ -145,8 +165,11 @@ rt::Task<void> Shard::fetch_section(
 }
 
 rt::Task<Status> Shard::finish_step(Log& log, Step step, Reading& reading) {
+    const std::uint64_t before = reading.bytes;
     if (step.value.file_type != index::FileType::raw) {
-        co_return co_await read_compacted(log, std::move(step.value), step.range, reading);
+        const Status read = co_await read_compacted(log, std::move(step), reading);
+        metrics_.read_compacted_bytes.add(reading.bytes - before);
+        co_return read;
     }
     if (step.section == nullptr) {  // void as a whole: nothing to look at
         reading.add(
@@ -161,6 +184,9 @@ rt::Task<Status> Shard::finish_step(Log& log, Step step, Reading& reading) {
         }
     }
     const SectionDataPtr section = LKS_CO_TRY(std::move(*step.section->section));
+    if (step.range.begin < log.fold.voids_from) {
+        co_return compacted_meanwhile(log.id, step.range);
+    }
     Offset offset = step.range.begin;
     for (const SectionData::Entry& entry : section->entries) {
         const OffsetRange range{offset, offset + entry.records};
@@ -173,26 +199,35 @@ rt::Task<Status> Shard::finish_step(Log& log, Step step, Reading& reading) {
             break;
         }
     }
+    metrics_.read_wal_bytes.add(reading.bytes - before);
     co_return Status();
 }
 
-rt::Task<Status> Shard::read_compacted(
-    Log& log, index::IndexRecord value, OffsetRange range, Reading& reading
-) {
-    if (seams_.compacted == nullptr) {
+rt::Task<Status> Shard::read_compacted(Log& log, Step step, Reading& reading) {
+    const OffsetRange range = step.range;
+    CompactedSource* const source = seams_.compacted;
+    if (source == nullptr) {
         co_return unsupported(
             "log {}: offsets {} to {} are in compacted object {}; this program cannot read those",
             log.id,
             range.begin,
             range.end,
-            value.location
+            step.value.location
         );
     }
     // While a replacement is half done, records it covers may have been read already.
     Offset at = std::max(reading.from, range.begin);
+    Patience patience{seams_.executor.now() + settings_.damage_patience, settings_.backoff_min};
     while (at < range.end && !has_enough(reading)) {
         const std::uint64_t room = reading.bytes_max - std::min(reading.bytes, reading.bytes_max);
-        auto parts = LKS_CO_TRY(co_await seams_.compacted->read(log.id, value, range, at, room));
+        auto read = co_await source->read(log.id, step.value, range, at, room, scope_);
+        if (read.is(ErrorCode::not_found)) {
+            LKS_CO_TRY(
+                co_await look_again(log.id, step.key, step.value, std::move(read.error()), patience)
+            );
+            continue;
+        }
+        auto parts = LKS_CO_TRY(std::move(read));
         for (CompactedPart& part : parts) {
             if (part.range.begin > at &&
                 !reading.add({{at, part.range.begin}, {}, part.created, true})) {
@@ -214,31 +249,45 @@ rt::Task<Status> Shard::read_compacted(
 rt::Task<Result<SectionDataPtr>> Shard::read_section(
     LogId id, std::string key, index::IndexRecord record
 ) {
-    const Deadline deadline = seams_.executor.now() + settings_.damage_patience;
-    Duration backoff = settings_.backoff_min;
+    Patience patience{seams_.executor.now() + settings_.damage_patience, settings_.backoff_min};
     while (true) {
         auto section = co_await seams_.sections.read(id, record);
         if (!section.is(ErrorCode::not_found)) {
             co_return section;
         }
-        // Compaction may have replaced the record and cleaning removed the object: look again.
-        const auto now = co_await find_record(seams_.metadata, key, index::partition_key(id));
-        if (now.ok() && !(now->has_value() && stays(**now, record))) {
-            co_return conflict("log {}: index record {} was replaced while reading", id, key);
-        }
-        if (seams_.executor.now() > deadline) {
-            co_return corrupt(
-                "WAL object {} is missing, index record {} refers to it; restore the object, the "
-                "range is unreadable until then",
-                record.location,
-                key
-            );
-        }
-        if (co_await scope_.stop().sleep_until(seams_.executor.now() + backoff)) {
-            co_return cancelled("the node is stopping");
-        }
-        backoff = std::min(backoff * 2, settings_.backoff_max);
+        Error missing = not_found(
+            "WAL object {} is missing; restore the object, the range is unreadable until then",
+            record.location
+        );
+        LKS_CO_TRY(co_await look_again(id, key, record, std::move(missing), patience));
     }
+}
+
+rt::Task<Status> Shard::look_again(
+    LogId id,
+    const std::string& key,
+    const index::IndexRecord& record,
+    Error missing,
+    Patience& patience
+) {
+    const auto now = co_await find_record(seams_.metadata, key, index::partition_key(id));
+    if (now.ok() && !(now->has_value() && stays(**now, record))) {
+        co_return conflict("log {}: index record {} was replaced while reading", id, key);
+    }
+    // The last record of a log stays when all of it is trimmed.
+    const auto start = co_await load_start(seams_.metadata, id);
+    if (start.ok() && *start >= LKS_CO_TRY(index::parse_key(id, key)).end) {
+        co_return conflict("log {}: index record {} was trimmed while reading", id, key);
+    }
+    if (seams_.executor.now() > patience.deadline) {
+        missing.code = ErrorCode::corrupt;
+        co_return std::move(missing).with_context(fmt::format("index record {} refers to it", key));
+    }
+    if (co_await scope_.stop().sleep_until(seams_.executor.now() + patience.backoff)) {
+        co_return cancelled("the node is stopping");
+    }
+    patience.backoff = std::min(patience.backoff * 2, settings_.backoff_max);
+    co_return Status();
 }
 
 }  // namespace lakestream::log

@@ -10,21 +10,17 @@
 #include "log/index_scan.h"
 #include "log/index_value.h"
 #include "log/shard.h"
+#include "log/start.h"
 
 namespace lakestream::log {
-
-namespace {
-
-std::string fold_key(LogId log) {
-    return fmt::format("/lks/fold/{}", log.v);
-}
-
-}  // namespace
 
 rt::Task<Status> Shard::ensure_loaded(Log& log) {
     const auto turn = co_await log.folding.acquire(1);
     if (log.state == LoadState::loaded) {
         co_return Status();
+    }
+    if (log.fenced) {
+        co_return not_found("log {} is deleted", log.id);
     }
     const Status loaded = co_await load(log);
     log.state = loaded.ok() ? LoadState::loaded : LoadState::absent;
@@ -39,11 +35,7 @@ rt::Task<Status> Shard::load(Log& log) {
     if (log.fenced) {
         co_return not_found("log {} is deleted", log.id);
     }
-    const auto mark =
-        LKS_CO_TRY(co_await find_record(seams_.metadata, index::mark_key(log.id), key));
-    if (mark.has_value()) {
-        log.start = LKS_CO_TRY(index::parse_mark(mark->value));
-    }
+    LKS_CO_TRY(co_await refresh_start(log));
     // Snapshot first, then the scan: no index record beyond the snapshot's end is ever removed.
     const auto snapshot = LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), key));
     if (snapshot.has_value()) {
@@ -108,8 +100,14 @@ rt::Task<Result<bool>> Shard::rejoin(Log& log) {
 }
 
 Status Shard::fold_scanned(Log& log, const meta::Record& record) {
-    const auto value = LKS_TRY(index::IndexRecord::decode(record.value));
-    const FoldRecord folded = LKS_TRY(to_fold_record(log.id, record, value));
+    auto decoded = index::IndexRecord::decode(record.value);
+    auto joined = decoded.ok() ? to_fold_record(log.id, record, *decoded)
+                               : Result<FoldRecord>(decoded.error());
+    if (!joined.ok()) {
+        return std::move(joined.error()).with_context(fmt::format("index record {}", record.key));
+    }
+    const index::IndexRecord& value = *decoded;
+    const FoldRecord& folded = *joined;
     if (folded.range.begin != log.fold.end || value.file_type != index::FileType::raw) {
         return conflict("log {}: record {} does not join {}", log.id, record.key, log.fold.end);
     }
@@ -117,9 +115,9 @@ Status Shard::fold_scanned(Log& log, const meta::Record& record) {
     ++log.folded_since_saved;
     // The payload is not at hand: memory holds what comes after.
     drop_tail(log);
-    if (folded.writer.has_value() && folded.writer->writer == log.our_writer &&
+    if (folded.writer.has_value() && log.is_ours(folded.writer->writer) &&
         verdicts.front().verdict != Verdict::resent) {
-        log.unclaimed[folded.writer->number] = std::move(verdicts);
+        log.unclaimed[{folded.writer->writer, folded.writer->number}] = std::move(verdicts);
     }
     return Status();
 }
@@ -129,14 +127,29 @@ void Shard::drop_tail(Log& log) {
         return;
     }
     for (const TailEntry& entry : log.tail) {
-        tail_bytes_ -= entry.payload.size();
+        tail_bytes_ -= entry.cost();
     }
     log.tail.clear();
     std::erase(tail_order_, &log);
 }
 
+rt::Task<Status> Shard::refresh_start(Log& log) {
+    log.start_changed = false;
+    const auto start = co_await load_start(seams_.metadata, log.id);
+    if (!start.ok()) {
+        log.start_changed = true;
+        co_return start.error();
+    }
+    log.start = std::max(log.start, *start);
+    co_return Status();
+}
+
 rt::Task<Status> Shard::refresh(Log& log) {
     LKS_CO_TRY(co_await ensure_loaded(log));
+    // First the start: what it lies behind is there.
+    if (log.start_changed || settings_.shared_metadata) {
+        LKS_CO_TRY(co_await refresh_start(log));
+    }
     const auto turn = co_await log.folding.acquire(1);
     co_return co_await scan_to(log, std::nullopt);
 }
@@ -158,32 +171,41 @@ rt::Task<Status> Shard::refresh_to(Log& log, Offset from) {
 }
 
 void Shard::changed(LogId id, Offset end) {
-    Log& target = log(id);
-    target.announced = std::max(target.announced, end);
-    if (target.state == LoadState::absent && !target.waiters.empty()) {
-        grew(target);  // whoever waits reads, and reading loads
+    const LogPtr target = log(id);
+    target->announced = std::max(target->announced, end);
+    if (target->state == LoadState::absent && !target->waiters.empty()) {
+        grew(*target);  // whoever waits reads, and reading loads
     }
     start_catch_up(target);
 }
 
+void Shard::start_changed(LogId id) {
+    if (const auto known = logs_.find(id); known != logs_.end()) {
+        known->second->start_changed = true;
+        start_catch_up(known->second);
+    }
+}
+
 void Shard::changes_lost() {
     for (const auto& [id, log] : logs_) {  // any order: each looks for itself
+        log->start_changed = true;
         log->changes_lost = true;
         if (!log->waiters.empty()) {
-            start_catch_up(*log);
+            start_catch_up(log);
         }
     }
 }
 
-void Shard::start_catch_up(Log& log) {
-    const bool useful = log.state == LoadState::loaded && !log.fenced && behind(log);
-    if (useful && !log.catching_up && !scope_.stopping()) {
-        log.catching_up = true;
+void Shard::start_catch_up(const LogPtr& log) {
+    const bool useful = log->state == LoadState::loaded && !log->fenced && behind(*log);
+    if (useful && !log->catching_up && !scope_.stopping()) {
+        log->catching_up = true;
         scope_.spawn(catch_up(log));
     }
 }
 
-rt::Task<void> Shard::catch_up(Log& log) {
+rt::Task<void> Shard::catch_up(LogPtr kept) {
+    Log& log = *kept;
     // A deleted log never gets there, so it is not tried for ever; reading tries again.
     constexpr int attempts_max = 10;
     Duration backoff = settings_.backoff_min;
@@ -211,11 +233,13 @@ rt::Task<Error> Shard::find_cause(Log& log, Error error) {
         grew(log);
         co_return fenced("log {} is deleted", log.id);
     }
-    co_return error;
+    const Status looked = co_await refresh_start(log);
+    co_return looked.ok() ? error : looked.error();
 }
 
 rt::Task<Result<LogBounds>> Shard::bounds(LogId id) {
-    Log& target = log(id);
+    const LogPtr kept = log(id);
+    Log& target = *kept;
     if (settings_.shared_metadata) {
         LKS_CO_TRY(co_await refresh(target));
     } else {
@@ -224,13 +248,37 @@ rt::Task<Result<LogBounds>> Shard::bounds(LogId id) {
     if (target.fenced) {
         co_return not_found("log {} is deleted", id);
     }
+    if (target.start > target.fold.end) {
+        co_return unavailable("log {}: the index up to its start {} is not seen", id, target.start);
+    }
+    co_return LogBounds{target.start, target.fold.end};
+}
+
+rt::Task<Result<LogBounds>> Shard::trim(LogId id, std::optional<Offset> to) {
+    const LogPtr kept = log(id);
+    Log& target = *kept;
+    const LogBounds now = LKS_CO_TRY(co_await bounds(id));
+    const Offset start = to.value_or(now.high_watermark);
+    if (start > now.high_watermark || start < Offset(0)) {
+        co_return out_of_range(
+            "log {}: it cannot start at {}, it ends at {}", id, start, now.high_watermark
+        );
+    }
+    if (start > now.start) {
+        const Offset stored = LKS_CO_TRY(co_await raise_start(seams_.metadata, id, start));
+        target.start = std::max(target.start, stored);
+    }
     co_return LogBounds{target.start, target.fold.end};
 }
 
 rt::Task<Result<ReadBatch>> Shard::read(ReadRequest request) {
-    Log& target = log(request.log);
+    const LogPtr kept = log(request.log);
+    Log& target = *kept;
     LKS_CO_TRY(co_await ensure_loaded(target));
     LKS_CO_TRY(co_await refresh_to(target, request.from));
+    if (target.start_changed && !target.fenced) {
+        LKS_CO_TRY(co_await refresh_start(target));
+    }
     if (target.fenced) {
         co_return not_found("log {} is deleted", request.log);
     }
@@ -256,7 +304,7 @@ rt::Task<Result<ReadBatch>> Shard::read(ReadRequest request) {
     co_return co_await read_index(target, request);
 }
 
-ReadBatch Shard::read_tail(const Log& log, const ReadRequest& request) const {
+ReadBatch Shard::read_tail(const Log& log, const ReadRequest& request) {
     ReadBatch batch{.entries = {}, .bounds = {log.start, log.fold.end}};
     auto entry = std::ranges::upper_bound(log.tail, request.from, {}, [](const TailEntry& e) {
         return e.range.begin;
@@ -269,6 +317,7 @@ ReadBatch Shard::read_tail(const Log& log, const ReadRequest& request) const {
         bytes += entry->payload.size();
         batch.entries.push_back({entry->range, entry->payload, entry->created, entry->is_void});
     }
+    metrics_.read_tail_bytes.add(bytes);
     return batch;
 }
 
@@ -278,7 +327,8 @@ rt::Task<std::vector<LogId>> Shard::take_grown() {
 }
 
 rt::Task<Result<std::vector<WalkRecord>>> Shard::walk(LogId id, Offset from, std::size_t limit) {
-    Log& target = log(id);
+    const LogPtr kept = log(id);
+    Log& target = *kept;
     LKS_CO_TRY(co_await ensure_loaded(target));
     std::vector<WalkRecord> walked;
     IndexScan scan(seams_.metadata, id, std::max(from, target.start), target.fold.end);
@@ -289,6 +339,12 @@ rt::Task<Result<std::vector<WalkRecord>>> Shard::walk(LogId id, Offset from, std
         }
         for (const meta::Record& record : records) {
             WalkRecord& one = walked.emplace_back(LKS_CO_TRY(to_walk_record(id, record)));
+            if (one.value.file_type != index::FileType::raw) {
+                continue;  // its object has none
+            }
+            if (one.range.begin < target.fold.voids_from) {
+                co_return conflict("log {}: index record {} was compacted", id, record.key);
+            }
             one.voids = target.fold.voids_in(one.range);
         }
     }
@@ -298,13 +354,22 @@ rt::Task<Result<std::vector<WalkRecord>>> Shard::walk(LogId id, Offset from, std
     co_return walked;
 }
 
-rt::Task<Result<Offset>> Shard::checkpoint(LogId id) {
-    Log& target = log(id);
+rt::Task<Result<Checkpoint>> Shard::checkpoint(LogId id, OffsetRange next) {
+    const LogPtr kept = log(id);
+    Log& target = *kept;
     LKS_CO_TRY(co_await ensure_loaded(target));
+    if (target.fold.voids_from > next.begin) {
+        co_return conflict("log {}: is compacted to {}", id, target.fold.voids_from);
+    }
+    if (target.fold.end < next.end) {
+        co_return unavailable("log {}: folded to {}, not {}", id, target.fold.end, next.end);
+    }
+    target.fold.forget_voids(next.begin);
+    std::vector<OffsetRange> voids = target.fold.voids_in(next);
     if (target.saved < target.fold.end) {
         LKS_CO_TRY(co_await save(target));
     }
-    co_return target.saved;
+    co_return Checkpoint{target.saved, std::move(voids)};
 }
 
 rt::Task<Status> Shard::visit_timestamps(Log& log, Offset from, VisitTimestamp visit) {
@@ -324,7 +389,11 @@ rt::Task<Status> Shard::visit_timestamps(Log& log, Offset from, VisitTimestamp v
             if (one.value.extension.has_value()) {
                 newest = one.value.extension->max_timestamp;
             }
-            if (!visit(one.range, newest)) {
+            // A compacted object has none of the voids.
+            const bool exact =
+                one.value.file_type != index::FileType::raw ||
+                (one.range.begin >= log.fold.voids_from && log.fold.voids_in(one.range).empty());
+            if (!visit(one.range, newest, exact)) {
                 co_return Status();
             }
         }
@@ -334,10 +403,11 @@ rt::Task<Status> Shard::visit_timestamps(Log& log, Offset from, VisitTimestamp v
 rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(
     LogId id, Offset from, std::int64_t wanted
 ) {
-    Log& target = log(id);
+    const LogPtr kept = log(id);
+    Log& target = *kept;
     LKS_CO_TRY(co_await ensure_loaded(target));
     std::optional<TimestampHint> found;
-    const auto visit = [&](OffsetRange range, std::optional<std::int64_t> newest) {
+    const auto visit = [&](OffsetRange range, std::optional<std::int64_t> newest, bool) {
         if (newest.value_or(wanted) >= wanted) {
             found = TimestampHint{range};
         }
@@ -348,13 +418,14 @@ rt::Task<Result<std::optional<TimestampHint>>> Shard::find_timestamp(
 }
 
 rt::Task<Result<std::vector<TimestampHint>>> Shard::find_max_timestamp(LogId id) {
-    Log& target = log(id);
+    const LogPtr kept = log(id);
+    Log& target = *kept;
     LKS_CO_TRY(co_await ensure_loaded(target));
     std::vector<TimestampHint> hints;
     std::optional<TimestampHint> best;
     std::int64_t best_timestamp = -1;
-    const auto visit = [&](OffsetRange range, std::optional<std::int64_t> newest) {
-        if (!newest.has_value() || !target.fold.voids_in(range).empty()) {
+    const auto visit = [&](OffsetRange range, std::optional<std::int64_t> newest, bool exact) {
+        if (!newest.has_value() || !exact) {
             hints.push_back({range});  // the newest may be a void
         } else if (*newest > best_timestamp) {
             best = TimestampHint{range};
@@ -370,32 +441,35 @@ rt::Task<Result<std::vector<TimestampHint>>> Shard::find_max_timestamp(LogId id)
     co_return hints;
 }
 
-rt::Task<void> Shard::save_in_background(Log& log) {
-    const Status saved = co_await save(log);
-    log.saving = false;
+rt::Task<void> Shard::save_in_background(LogPtr log) {
+    const Status saved = co_await save(*log);
+    log->saving = false;
     if (!saved.ok()) {
-        log::warn("log", "snapshot_failed log={} error={}", log.id, saved.error());
+        log::warn("log", "snapshot_failed log={} error={}", log->id, saved.error());
     }
 }
 
 rt::Task<Status> Shard::save(Log& log) {
-    const Offset end = log.fold.end;
     const std::string key = index::partition_key(log.id);
-    Bytes value = encode_fold(log.fold);
     log.folded_since_saved = 0;
     const auto stored = LKS_CO_TRY(co_await find_record(seams_.metadata, fold_key(log.id), key));
     meta::Expect expect = meta::Expect::absent();
     if (stored.has_value()) {
         const FoldState theirs = LKS_CO_TRY(decode_fold(stored->value));
-        if (theirs.end >= end) {
-            log.saved = std::max(log.saved, end);
+        if (theirs.end >= log.fold.end) {
+            log.saved = std::max(log.saved, log.fold.end);
             co_return Status();
         }
         expect = meta::Expect::at(stored->version.id);
+        log.fold.forget_voids(theirs.voids_from);  // a compactor elsewhere needs them no more
     }
+    const Offset end = log.fold.end;
     LKS_CO_TRY(co_await meta::put(
         seams_.metadata,
-        {.key = fold_key(log.id), .value = std::move(value), .expect = expect, .partition_key = key}
+        {.key = fold_key(log.id),
+         .value = encode_fold(log.fold),
+         .expect = expect,
+         .partition_key = key}
     ));
     log.saved = std::max(log.saved, end);
     co_return Status();

@@ -2,6 +2,9 @@
 // Metrics of one store.
 #include "objstore/metrics_store.h"
 
+#include <filesystem>
+#include <system_error>
+
 namespace lakestream::objstore {
 
 namespace {
@@ -113,6 +116,16 @@ rt::Task<Status> MetricsStore::put(std::string name, Slices body, IfExists if_ex
     Status result = co_await inner_.put(std::move(name), std::move(body), if_exists);
     running.end(result);
     written_bytes_.add(result.ok() ? size : 0);
+    co_return result;
+}
+
+rt::Task<Status> MetricsStore::put_file(std::string name, std::string path, IfExists if_exists) {
+    Running running(*this, Operation::put, co_await rt::this_executor());
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    Status result = co_await inner_.put_file(std::move(name), std::move(path), if_exists);
+    running.end(result);
+    written_bytes_.add(result.ok() && !failed ? size : 0);
     co_return result;
 }
 

@@ -26,6 +26,7 @@ class MetricsStore final : public ObjectStore {
     ~MetricsStore() override;
 
     rt::Task<Status> put(std::string name, Slices body, IfExists if_exists) override;
+    rt::Task<Status> put_file(std::string name, std::string path, IfExists if_exists) override;
     rt::Task<Result<Bytes>> get(std::string name, std::optional<ByteRange> range) override;
     rt::Task<Result<ObjectInfo>> head(std::string name) override;
     rt::Task<Result<ListPage>> list(std::string prefix, std::string after, std::uint32_t limit)

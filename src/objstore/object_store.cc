@@ -2,6 +2,10 @@
 // What every store checks about its arguments in the same way.
 #include "objstore/object_store.h"
 
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
 namespace lakestream::objstore {
 
 namespace {
@@ -32,12 +36,14 @@ std::size_t character_size(std::string_view text) {
     return value < least || value > 0x10ffff || surrogate ? 0 : size;
 }
 
-Status check_segment(std::string_view segment, std::size_t bytes_max) {
+Status check_segment(std::string_view segment) {
     if (segment.empty() || segment == "." || segment == "..") {
         return invalid_argument("it has the segment '{}'", segment);
     }
-    if (segment.size() > bytes_max) {
-        return invalid_argument("a segment has {} bytes, at most {}", segment.size(), bytes_max);
+    if (segment.size() > segment_bytes_max) {
+        return invalid_argument(
+            "a segment has {} bytes, at most {}", segment.size(), segment_bytes_max
+        );
     }
     return {};
 }
@@ -53,18 +59,42 @@ Status check_name_parts(std::string_view name) {
         }
         at += size;
     }
-    if (name.ends_with(reserved_ending) || name.substr(0, name.find('/')) == reserved_folder) {
-        return invalid_argument("'{}' and '{}' are reserved", reserved_folder, reserved_ending);
+    if (name.substr(0, name.find('/')) == reserved_folder) {
+        return invalid_argument("'{}' is reserved", reserved_folder);
     }
     std::string_view rest = name;
     for (std::size_t slash = rest.find('/'); slash != rest.npos; slash = rest.find('/')) {
-        LKS_TRY(check_segment(rest.substr(0, slash), segment_bytes_max));
+        LKS_TRY(check_segment(rest.substr(0, slash)));
         rest.remove_prefix(slash + 1);
     }
-    return check_segment(rest, segment_bytes_max - reserved_ending.size());
+    return check_segment(rest);
+}
+
+/// The whole file.
+Result<Bytes> read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = in.tellg();
+    std::string bytes;
+    in.seekg(0);
+    bytes.resize_and_overwrite(
+        static_cast<std::size_t>(std::max<std::streamoff>(size, 0)),
+        [&](char* to, std::size_t count) {
+            in.read(to, static_cast<std::streamsize>(count));
+            return static_cast<std::size_t>(in.gcount());
+        }
+    );
+    if (!in || static_cast<std::streamoff>(bytes.size()) != size) {
+        return unavailable("file {} cannot be read", path);
+    }
+    return Bytes::own(std::move(bytes));
 }
 
 }  // namespace
+
+rt::Task<Status> ObjectStore::put_file(std::string name, std::string path, IfExists if_exists) {
+    Slices body(LKS_CO_TRY(read_file(path)));
+    co_return co_await put(std::move(name), std::move(body), if_exists);
+}
 
 Status check_name(std::string_view name) {
     Status checked = check_name_parts(name);

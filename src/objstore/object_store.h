@@ -57,6 +57,11 @@ class ObjectStore {
     /// head it). Never leaves part of an object visible. Cost: 1 PUT.
     virtual rt::Task<Status> put(std::string name, Slices body, IfExists if_exists) = 0;
 
+    /// The same with the bytes of a local file, which does not change meanwhile and stays. Memory:
+    /// a piece of it in a store that overrides this; here all of it, read on the caller's executor.
+    /// Errors: also `unavailable` (the file cannot be read; nothing was applied).
+    virtual rt::Task<Status> put_file(std::string name, std::string path, IfExists if_exists);
+
     /// Read a range, or all of it. Errors: also `not_found`, `out_of_range` (the range ends beyond
     /// the object), `corrupt` (the store's checksum says so; ranges may not be checked). Cost: 1
     /// GET.
@@ -80,13 +85,12 @@ class ObjectStore {
 inline constexpr std::uint32_t list_limit_max = 1000;
 inline constexpr std::size_t remove_names_max = 1000;
 
-/// First segment that a folder keeps for unfinished writes, and the ending of its checksum files.
+/// First segment that a folder keeps for unfinished writes.
 inline constexpr std::string_view reserved_folder = ".lks-tmp";
-inline constexpr std::string_view reserved_ending = ".crc32c";
 
 /// Whether every store accepts this name; the error says what is wrong with it. Refused: control
-/// characters and broken UTF-8; empty, `.` and `..` segments, and those over 255 bytes (the last:
-/// 248); what is reserved above.
+/// characters and broken UTF-8; empty, `.` and `..` segments, and those over 255 bytes; what is
+/// reserved above.
 Status check_name(std::string_view name);
 
 /// Whether the range is one: begin <= end.

@@ -103,6 +103,7 @@ Leaves::Leaves(const Settings& settings, FolderLock lock)
     : lock_(std::move(lock)),
       loops_(clock_, shard_count(settings)),
       io_("io", settings.io_threads, rt::ThreadPriority::normal),
+      reads_("read", settings.read_threads, rt::ThreadPriority::normal),
       background_(
           "background",
           std::max<std::size_t>(1, rt::usable_cores() / 4),
@@ -121,15 +122,24 @@ Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode
     for (const Status* started :
          {&leaves->loops_.started(),
           &leaves->io_.started(),
+          &leaves->reads_.started(),
           &leaves->background_.started(),
           &leaves->resolver_.started()}) {
         LKS_TRY(*started);
     }
     leaves->storage_folder_ = storage;
+    leaves->register_metrics(metadata);
+    if (mode == Open::create) {
+        LKS_TRY(leaves->lock_scratch());
+    }
     leaves->objects_ = LKS_TRY(leaves->open_store("wal"));
     leaves->metadata_ = LKS_TRY(run_blocking(
         leaves->loops_[0],
-        open_metadata({.folder = metadata + "/db"}, leaves->io_, leaves->registry_)
+        open_metadata(
+            {.folder = metadata + "/db", .turns = &leaves->disk_turns_},
+            leaves->io_,
+            leaves->registry_
+        )
     ));
     leaves->compacted_ = LKS_TRY(leaves->open_store("compacted"));
     leaves->tables_ = LKS_TRY(leaves->open_store("tables"));
@@ -139,14 +149,61 @@ Result<std::unique_ptr<Leaves>> Leaves::open(const Settings& settings, Open mode
     return leaves;
 }
 
+void Leaves::register_metrics(const std::string& metadata) {
+    process_.emplace(
+        registry_,
+        clock_,
+        std::vector<DiskFolder>{
+            {.of = "storage", .folder = storage_folder_}, {.of = "metadata", .folder = metadata}
+        }
+    );
+    registrations_.emplace(registry_);
+    registrations_->collect_gauge(
+        "lakestream_process_work_waiting",
+        "Work that no thread has begun: reads of objects (read), other calls on files (io), "
+        "compaction "
+        "(background).",
+        {"pool"},
+        [this] {
+            const auto waiting = [](std::string pool, const rt::ThreadPool& threads) {
+                return metrics::Sample{
+                    .labels = {{"pool", std::move(pool)}},
+                    .value = static_cast<double>(threads.waiting()),
+                };
+            };
+            return std::vector<metrics::Sample>{
+                waiting("io", io_), waiting("read", reads_), waiting("background", background_)
+            };
+        }
+    );
+    registrations_->collect_gauge(
+        "lakestream_process_loops_lagging",
+        "1 while the last round of an event loop took longer than 5 ms.",
+        [this] { return metrics::sample(loops_.lagging() ? 1.0 : 0.0); }
+    );
+}
+
 Result<Leaves::CountedStore> Leaves::open_store(std::string_view name) {
     CountedStore out;
     out.store = LKS_TRY(objstore::LocalStore::open(
-        fmt::format("{}/{}", storage_folder_, name), io_, clock_, rt::system_rng().next()
+        fmt::format("{}/{}", storage_folder_, name),
+        {.gets = reads_, .others = io_},
+        clock_,
+        rt::system_rng().next(),
+        {.turns = &disk_turns_, .puts_first = name == "wal"}
     ));
     out.counted =
         std::make_unique<objstore::MetricsStore>(*out.store, registry_, std::string(name));
     return out;
+}
+
+// Nodes with metadata of their own may have been given the same storage: the second would empty the
+// scratch folder of the first.
+Status Leaves::lock_scratch() {
+    const std::string folder = fmt::format("{}/scratch", storage_folder_);
+    LKS_TRY(make_folder(folder, Open::create));
+    scratch_lock_.emplace(LKS_TRY(FolderLock::take(folder)));
+    return {};
 }
 
 Status Leaves::open_scratch() {
@@ -163,7 +220,7 @@ CompactionSeams Leaves::compaction() {
     LKS_ASSERT(spill_ != nullptr);
     return {
         .offloader = background_,
-        .reading = io_,
+        .reads = reads_,
         .compacted = compacted(),
         .tables = tables(),
         .tables_location = fmt::format("{}/tables", storage_folder_),

@@ -3,21 +3,24 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/metrics.h"
 #include "base/result.h"
-#include "meta/metadata_store.h"
+#include "meta/embedded/embedded_store.h"
 #include "net/epoll/network.h"
 #include "objstore/metrics_store.h"
 #include "objstore/object_store.h"
+#include "rt/disk_turns.h"
 #include "rt/epoll/threads.h"
 #include "server/node.h"
+#include "server/process_metrics.h"
 #include "server/settings.h"
 
 namespace lakestream::server {
 
-/// One process at a time works on a data folder: an advisory lock, gone with the process.
+/// One process at a time works on a folder: an advisory lock, gone with the process.
 class FolderLock {
   public:
     /// Errors: `already_exists` (another process has it: its pid), `unsupported` (no right).
@@ -52,7 +55,9 @@ class Leaves {
     net::Network& network() { return network_; }
     objstore::ObjectStore& objects() { return *objects_.counted; }
     meta::MetadataStore& metadata() { return *metadata_; }
+    Status metadata_health() const { return metadata_->write_health(); }
     metrics::Registry& registry() { return registry_; }
+    const ProcessMetrics& process() const { return *process_; }
     /// For a node. Precondition: opened with Open::create.
     CompactionSeams compaction();
     objstore::ObjectStore& compacted() { return *compacted_.counted; }
@@ -62,7 +67,9 @@ class Leaves {
 
   private:
     Leaves(const Settings& settings, FolderLock lock);
+    Status lock_scratch();
     Status open_scratch();
+    void register_metrics(const std::string& metadata);
     std::string scratch_folder() const;
 
     struct CountedStore {
@@ -72,15 +79,20 @@ class Leaves {
     Result<CountedStore> open_store(std::string_view name);
 
     FolderLock lock_;
+    std::optional<FolderLock> scratch_lock_;  // of a node
     rt::SystemClock clock_;
     metrics::Registry registry_;
+    rt::DiskTurns disk_turns_;
     rt::LoopThreads loops_;
     rt::ThreadPool io_;
+    rt::ThreadPool reads_;
     rt::ThreadPool background_;
     rt::ThreadPool resolver_;
     net::EpollNetwork network_{resolver_};
+    std::optional<ProcessMetrics> process_;
+    std::optional<metrics::Registrations> registrations_;
     CountedStore objects_;
-    std::unique_ptr<meta::MetadataStore> metadata_;
+    std::unique_ptr<meta::EmbeddedStore> metadata_;
     std::string storage_folder_;
     CountedStore compacted_;
     CountedStore tables_;

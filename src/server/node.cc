@@ -12,10 +12,19 @@ namespace lakestream::server {
 
 namespace {
 
-constexpr std::uint64_t compacted_cache_bytes = 128 << 20;
+class StatusHandler final : public http::Handler {
+  public:
+    explicit StatusHandler(Node& node) : node_(node) {}
+    rt::Task<http::Response> handle(http::Request) override {
+        co_return co_await node_.report_status();
+    }
+
+  private:
+    Node& node_;
+};
 
 std::unique_ptr<compact::CompactedObjects> open_compacted(
-    const Seams& seams, compact::TableFilesLoader& loader
+    const NodeSettings& settings, const Seams& seams, compact::TableFilesLoader& loader
 ) {
     if (!seams.compaction.has_value()) {
         return nullptr;
@@ -24,10 +33,10 @@ std::unique_ptr<compact::CompactedObjects> open_compacted(
         compact::CompactedObjects::Seams{
             .objects = seams.compaction->compacted,
             .metadata = seams.metadata,
-            .offloader = seams.compaction->reading,
+            .offloader = seams.compaction->reads,  // a consumer does not wait behind a compaction
             .loader = loader,
         },
-        compacted_cache_bytes
+        settings.compacted_cache_bytes_max
     );
 }
 
@@ -37,7 +46,7 @@ Node::Node(NodeSettings settings, Seams seams)
     : settings_(std::move(settings)),
       seams_(std::move(seams)),
       kafka_metrics_(seams_.metrics),
-      compacted_(open_compacted(seams_, table_files_)),
+      compacted_(open_compacted(settings_, seams_, table_files_)),
       engine_(std::make_unique<log::NodeEngine>(
           settings_.log,
           log::NodeEngine::Seams{
@@ -49,11 +58,16 @@ Node::Node(NodeSettings settings, Seams seams)
           }
       )),
       fencer_(*engine_),
-      scope_(home()) {}
+      registrations_(seams_.metrics),
+      scope_(home()) {
+    register_metrics();
+}
 
 Node::~Node() = default;
 
 rt::Task<Status> Node::start() {
+    started_ = home().clock().wall_now();
+    started_mono_ = home().now();
     cluster_.id = LKS_CO_TRY(co_await load_cluster_id(seams_.metadata));
     LKS_CO_TRY(co_await engine_->start());
     catalog_ =
@@ -67,8 +81,11 @@ rt::Task<Status> Node::start() {
     }
     if (settings_.has_role("compactor") && seams_.compaction.has_value()) {
         start_compactor();
+        if (settings_.clean.enabled) {
+            start_cleaner();
+        }
     }
-    ready_ = true;
+    state_ = State::serving;
     co_return Status();
 }
 
@@ -100,21 +117,34 @@ void Node::start_compactor() {
     compactor_->start();
 }
 
+void Node::start_cleaner() {
+    cleaner_ = std::make_unique<clean::Cleaner>(
+        settings_.clean,
+        clean::Cleaner::Seams{
+            .executor = home(),
+            .engine = *engine_,
+            .view = *engine_,
+            .catalog = *catalog_,
+            .metadata = seams_.metadata,
+            .wal = seams_.objects,
+            .compacted = seams_.compaction->compacted,
+            .metrics = seams_.metrics,
+        }
+    );
+    cleaner_->start();
+}
+
 Status Node::start_http() {
     const net::Address wanted = LKS_TRY(net::Address::parse(settings_.http_listen));
     auto listener = LKS_TRY(seams_.network.listen(home(), wanted));
     http_address_ = listener->address();
     log::info("http", "listening address={}", http_address_->to_string());
-    readiness_.add("node", [this]() -> Status {
-        if (!ready()) {
-            return unavailable("starting or stopping");
-        }
-        return {};
-    });
+    add_checks();
     http_ = std::make_unique<http::Server>(home());
     http_->route("/metrics", std::make_unique<http::MetricsHandler>(seams_.metrics));
     http_->route("/livez", std::make_unique<http::LiveHandler>());
     http_->route("/readyz", std::make_unique<http::ReadyHandler>(readiness_));
+    http_->route("/v1/status", std::make_unique<StatusHandler>(*this));
     http_->start(std::move(listener));
     return {};
 }
@@ -138,9 +168,12 @@ Status Node::start_kafka() {
         seams_.executors,
         kafka::Backend{
             .engine = *engine_,
+            .offloader = seams_.offloader,
             .catalog = *catalog_,
+            .metadata = seams_.metadata,
             .cluster = cluster_,
             .metrics = kafka_metrics_,
+            .settings = seams_.settings,
         },
         settings_.kafka
     );
@@ -160,12 +193,15 @@ rt::Task<void> Node::recover() {
 }
 
 rt::Task<void> Node::stop(Deadline deadline) {
-    ready_ = false;
+    state_ = State::stopping;
     if (kafka_ != nullptr) {
         co_await kafka_->stop(deadline);
     }
     if (http_ != nullptr) {
         co_await http_->stop(deadline);
+    }
+    if (cleaner_ != nullptr) {
+        co_await cleaner_->close();
     }
     if (compactor_ != nullptr) {
         co_await compactor_->close();
@@ -176,12 +212,15 @@ rt::Task<void> Node::stop(Deadline deadline) {
 }
 
 void Node::abandon() noexcept {
-    ready_ = false;
+    state_ = State::stopping;
     if (kafka_ != nullptr) {
         kafka_->abandon();
     }
     if (http_ != nullptr) {
         http_->abandon();
+    }
+    if (cleaner_ != nullptr) {
+        cleaner_->abandon();
     }
     if (compactor_ != nullptr) {
         compactor_->abandon();

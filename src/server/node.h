@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/metrics.h"
 #include "catalog/metadata_catalog.h"
+#include "clean/cleaner.h"
 #include "compact/compacted_objects.h"
 #include "compact/compactor.h"
 #include "compact/iceberg_sink.h"
@@ -23,6 +25,7 @@
 #include "net/net.h"
 #include "objstore/object_store.h"
 #include "rt/scope.h"
+#include "server/process_metrics.h"
 #include "server/settings.h"
 
 namespace lakestream::server {
@@ -30,7 +33,7 @@ namespace lakestream::server {
 /// What the compactor role stands on.
 struct CompactionSeams {
     rt::Offloader& offloader;  // low priority
-    rt::Offloader& reading;    // for clients that read what is compacted
+    rt::Offloader& reads;      // decodes what clients read
     objstore::ObjectStore& compacted;
     objstore::ObjectStore& tables;
     std::string tables_location;  // of the tables' root, for other readers
@@ -41,11 +44,17 @@ struct CompactionSeams {
 /// What a node stands on. All of it outlives the node.
 struct Seams {
     std::vector<rt::Executor*> executors;  // one for each shard; the node's own tasks on the first
+    rt::Offloader& offloader;              // looks into what clients read and write
     net::Network& network;
     objstore::ObjectStore& objects;  // WAL objects
     meta::MetadataStore& metadata;
+    /// Why metadata cannot be written, as far as it is known without trying; none: unknown.
+    std::function<Status()> metadata_health = {};
+    /// Room where things are stored; none: not known.
+    std::function<std::vector<DiskSpace>()> disks = {};
     metrics::Registry& metrics;
     std::optional<CompactionSeams> compaction;  // absent: compacted objects cannot be read either
+    std::vector<kafka::BrokerConfig> settings = {};  // what clients are told of them
 };
 
 /// Made, started, stopped and destroyed on the first executor. Its parts start in the order in
@@ -67,7 +76,9 @@ class Node {
     void abandon() noexcept;
 
     /// Whether clients are served. From any thread.
-    bool ready() const noexcept { return ready_.load(std::memory_order_relaxed); }
+    bool ready() const noexcept { return state_.load(std::memory_order_relaxed) == State::serving; }
+    /// `/v1/status`, as docs/operations.md shows it. On the first executor, after `start`.
+    rt::Task<http::Response> report_status();
     /// Where they are served, with the port that the system chose. Precondition: started.
     const net::Address& kafka_address() const { return *kafka_address_; }
     /// Where /metrics is served. Precondition: started, and http.listen is not empty.
@@ -94,15 +105,22 @@ class Node {
     };
 
     rt::Executor& home() const { return *seams_.executors.front(); }
+    enum class State : std::uint8_t { starting, serving, stopping };
+
+    void register_metrics();
+    void add_checks();
     Status start_http();
     Status start_kafka();
     void start_compactor();
+    void start_cleaner();
     rt::Task<void> recover();
 
     const NodeSettings settings_;
     Seams seams_;
     kafka::Metrics kafka_metrics_;
-    std::atomic<bool> ready_{false};
+    std::atomic<State> state_{State::starting};
+    WallTime started_{};
+    MonoTime started_mono_{};
     kafka::Cluster cluster_;
     std::optional<net::Address> http_address_;
     std::optional<net::Address> kafka_address_;
@@ -116,6 +134,8 @@ class Node {
     std::unique_ptr<kafka::Server> kafka_;
     std::unique_ptr<compact::IcebergSink> tables_;
     std::unique_ptr<compact::Compactor> compactor_;
+    std::unique_ptr<clean::Cleaner> cleaner_;
+    metrics::Registrations registrations_;
     rt::TaskScope scope_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "server/testing/sim_node.h"
 
 namespace lakestream::server {
@@ -39,6 +41,29 @@ TEST(Node, SaysThatItsPortIsTaken) {
     ASSERT_TRUE(listener.ok());
     EXPECT_TRUE(world.start().is(ErrorCode::already_exists));
     EXPECT_FALSE(world.node->ready());
+}
+
+TEST(Node, SaysWhatKeepsItFromBeingReady) {
+    SimNode world;
+    ASSERT_TRUE(world.start().ok());
+    const auto status = [&] {
+        return nlohmann::json::parse(world.sim.run(world.node->report_status()).body);
+    };
+    EXPECT_EQ(status()["ready"], true);
+    EXPECT_EQ(status()["node"]["kafka"], "node:9092");
+    EXPECT_EQ(status()["topics"], 0);
+    world.disks = {{.of = "storage", .folder = "/data", .free_bytes = 15 << 20}};
+    const nlohmann::json full = status();
+    EXPECT_EQ(full["ready"], false);
+    EXPECT_EQ(full["checks"].back()["name"], "disk");
+    EXPECT_EQ(
+        full["checks"].back()["reason"],
+        "exhausted: 15 MiB are left for storage in /data: make room before writes fail"
+    );
+    EXPECT_EQ(full["disks"][0]["free_bytes"], 15 << 20);
+    world.disks[0].free_bytes = 16 << 20;
+    EXPECT_EQ(status()["ready"], true);
+    world.stop();
 }
 
 TEST(ClusterId, RefusesWhatItDoesNotKnow) {

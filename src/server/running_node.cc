@@ -29,18 +29,22 @@ rt::Task<void> stop_node(NodePtr node, Duration patience) {
     node.reset();
 }
 
-Seams seams_of(Leaves& leaves) {
+Seams seams_of(Leaves& leaves, const Settings& settings) {
     std::vector<rt::Executor*> executors;
     for (std::size_t i = 0; i < leaves.loops().size(); ++i) {
         executors.push_back(&leaves.loops()[i]);
     }
     return {
         .executors = std::move(executors),
+        .offloader = leaves.offloader(),
         .network = leaves.network(),
         .objects = leaves.objects(),
         .metadata = leaves.metadata(),
+        .metadata_health = [&leaves] { return leaves.metadata_health(); },
+        .disks = [&leaves] { return leaves.process().disks(); },
         .metrics = leaves.registry(),
         .compaction = leaves.compaction(),
+        .settings = describe_settings(settings),
     };
 }
 
@@ -50,8 +54,9 @@ Result<std::unique_ptr<RunningNode>> RunningNode::start(const Settings& settings
     auto opened = LKS_TRY(Leaves::open(settings, Open::create));
     Leaves& leaves = *opened;
     std::unique_ptr<RunningNode> running(new RunningNode(std::move(opened), settings.drain_max));
-    running->node_ =
-        LKS_TRY(run_blocking(leaves.loops()[0], start_node(settings.node, seams_of(leaves))));
+    running->node_ = LKS_TRY(
+        run_blocking(leaves.loops()[0], start_node(settings.node, seams_of(leaves, settings)))
+    );
     return running;
 }
 

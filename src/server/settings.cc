@@ -148,10 +148,24 @@ bool NodeSettings::has_role(std::string_view role) const {
     return std::ranges::find(roles, role) != roles.end();
 }
 
-void use_data_dir(Settings& settings, const std::string& folder) {
-    const std::string path = std::filesystem::absolute(folder).lexically_normal().string();
+Status use_data_dir(Settings& settings, const std::string& folder) {
+    if (folder.empty()) {
+        return invalid_argument("the name of the data folder is empty");
+    }
+    std::error_code failed;
+    const std::filesystem::path absolute = std::filesystem::absolute(folder, failed);
+    if (failed) {
+        return not_found(
+            "data folder {}: the current folder is not there any more ({}); change to one that is, "
+            "or name a folder from / on",
+            folder,
+            failed.message()
+        );
+    }
+    const std::string path = absolute.lexically_normal().string();
     settings.storage = fmt::format("file://{}", path);
     settings.metadata = fmt::format("embedded://{}/metadata", path);
+    return {};
 }
 
 const Setting* find_setting(std::string_view name) {
@@ -277,6 +291,16 @@ Status assign(const Setting& setting, Settings& settings, std::string_view text)
     );
 }
 
+namespace {
+
+std::string advice(std::string_view name, std::span<const std::string> known) {
+    const auto near = nearest(name, known);
+    return near.has_value() ? fmt::format("; the nearest is {}", *near)
+                            : "; `lakestream server --help` has all";
+}
+
+}  // namespace
+
 Result<std::vector<Assignment>> read_environment(std::span<const std::string> environment) {
     std::vector<std::string> known;
     for (const std::string& name : all_names()) {
@@ -293,7 +317,7 @@ Result<std::vector<Assignment>> read_environment(std::span<const std::string> en
         const auto found = std::ranges::find(known, name);
         if (found == known.end()) {
             return invalid_argument(
-                "environment: unknown variable {}; the nearest is {}", name, nearest(name, known)
+                "environment: unknown variable {}{}", name, advice(name, known)
             );
         }
         out.push_back({
@@ -308,9 +332,7 @@ Result<std::vector<Assignment>> read_environment(std::span<const std::string> en
 Result<Assignment> read_value(std::string_view name, std::string text, std::string origin) {
     const Setting* const setting = find_setting(name);
     if (setting == nullptr) {
-        return invalid_argument(
-            "{}: unknown key {}; the nearest is {}", origin, name, nearest(name, all_names())
-        );
+        return invalid_argument("{}: unknown key {}{}", origin, name, advice(name, all_names()));
     }
     return Assignment{.setting = setting, .text = std::move(text), .origin = std::move(origin)};
 }
@@ -340,8 +362,7 @@ std::vector<std::string> changed_settings(const Settings& settings) {
     return out;
 }
 
-std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-    LKS_ASSERT(!candidates.empty());
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
     const auto distance = [&](std::string_view other) {
         std::vector<std::size_t> row(other.size() + 1);
         std::iota(row.begin(), row.end(), std::size_t{0});
@@ -355,7 +376,11 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
         }
         return row.back();
     };
-    return *std::ranges::min_element(candidates, {}, distance);
+    const auto found = std::ranges::min_element(candidates, {}, distance);
+    if (found == candidates.end() || distance(*found) * 3 > word.size()) {
+        return std::nullopt;
+    }
+    return *found;
 }
 
 }  // namespace lakestream::server

@@ -15,7 +15,9 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "clean/settings.h"
 #include "compact/compactor.h"
+#include "kafka/broker_configs.h"
 #include "kafka/options.h"
 #include "log/settings.h"
 
@@ -31,8 +33,10 @@ struct NodeSettings {
     std::int32_t broker_id = 0;
     std::string http_listen = "127.0.0.1:9644";
     log::EngineSettings log;
+    std::uint64_t compacted_cache_bytes_max = 128 << 20;  // for reading compacted objects
     kafka::ServerOptions kafka;
     compact::CompactorSettings compact;
+    clean::CleanSettings clean;
 
     bool has_role(std::string_view role) const;
 };
@@ -43,13 +47,15 @@ struct Settings {
     std::string metadata;
     std::uint64_t shards = 0;
     std::uint64_t io_threads = 4;
+    std::uint64_t read_threads = 4;
     Duration drain_max = 30s;
     std::string log_level = "info";
     NodeSettings node;
 };
 
-/// Storage and metadata below one folder, as `lakestream dev` has them.
-void use_data_dir(Settings& settings, const std::string& folder);
+/// Storage and metadata below one folder, as `lakestream dev` has them. Errors: `invalid_argument`
+/// (empty), `not_found` (relative to a current folder that is gone).
+Status use_data_dir(Settings& settings, const std::string& folder);
 
 /// Where a setting's value lives; its type follows from it.
 using Place = std::variant<
@@ -115,11 +121,11 @@ struct Assignment {
 inline constexpr std::size_t toml_bytes_max = 64 << 10;
 
 /// The values in a TOML text. Errors: `invalid_argument`: the line that cannot be parsed or nests
-/// too deep, the unknown key and the nearest known one, or more than `toml_bytes_max`.
+/// too deep, the unknown key and a known one near to it, or more than `toml_bytes_max`.
 Result<std::vector<Assignment>> read_toml(const std::string& text, const std::string& origin);
 /// The values among `NAME=VALUE` that start with LAKESTREAM_. Errors: `invalid_argument` (unknown).
 Result<std::vector<Assignment>> read_environment(std::span<const std::string> environment);
-/// A value by its setting's name. Errors: `invalid_argument` (unknown; names the nearest).
+/// A value by its setting's name. Errors: `invalid_argument` (unknown; names one that is near).
 Result<Assignment> read_value(std::string_view name, std::string text, std::string origin);
 /// The folder of `file:///DIR` or `embedded:///DIR`. Errors: `invalid_argument`, naming the setting
 /// and what it can be.
@@ -136,10 +142,13 @@ Status apply_settings(std::span<const Assignment> assignments, Settings& setting
 
 /// `name=value` of every setting that differs from its default.
 std::vector<std::string> changed_settings(const Settings& settings);
+/// Every setting, by name, with the value that it has.
+std::vector<kafka::BrokerConfig> describe_settings(const Settings& settings);
 /// docs/config.md.
 std::string settings_markdown();
 
-/// The candidate with the smallest edit distance to `word`. Precondition: there is one.
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
+/// The candidate that `word` may have meant: the one with the smallest edit distance, if that is at
+/// most a third of the word.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace lakestream::server

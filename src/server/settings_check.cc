@@ -45,6 +45,9 @@ Status check_numbers(const NodeSettings& node) {
     if (node.kafka.broker.produce_timeout_max < node.kafka.broker.produce_timeout_min) {
         return invalid_argument("kafka.produce_timeout_max is below kafka.produce_timeout_min");
     }
+    if (node.kafka.groups.session_timeout_max < node.kafka.groups.session_timeout_min) {
+        return invalid_argument("group.session_timeout_max is below group.session_timeout_min");
+    }
     if (node.kafka.broker.partitions_default > node.kafka.broker.partitions_max) {
         return invalid_argument("kafka.partitions_default is above kafka.partitions_max");
     }

@@ -32,6 +32,8 @@ constexpr auto in_log = &at<&Settings::node, &NodeSettings::log, member>;
 template <auto member>
 constexpr auto in_compact = &at<&Settings::node, &NodeSettings::compact, member>;
 template <auto member>
+constexpr auto in_clean = &at<&Settings::node, &NodeSettings::clean, member>;
+template <auto member>
 constexpr auto in_kafka = &at<&Settings::node, &NodeSettings::kafka, member>;
 template <auto member>
 constexpr auto in_connection =
@@ -42,6 +44,9 @@ constexpr auto in_shard =
 template <auto member>
 constexpr auto in_broker =
     &at<&Settings::node, &NodeSettings::kafka, &kafka::ServerOptions::broker, member>;
+template <auto member>
+constexpr auto in_groups =
+    &at<&Settings::node, &NodeSettings::kafka, &kafka::ServerOptions::groups, member>;
 
 constexpr Setting node_settings[] = {
     {.name = "storage",
@@ -75,7 +80,14 @@ constexpr Setting process_settings[] = {
      .place = in_process<&Settings::io_threads>,
      .min = 1,
      .max = 64,
-     .doc = "Threads for blocking calls on files."},
+     .doc = "Threads for blocking calls on files, but for reads of objects."},
+    {.name = "process.read_threads",
+     .place = in_process<&Settings::read_threads>,
+     .min = 1,
+     .max = 64,
+     .doc =
+         "Threads that read objects and decode them, each 256 KiB at a time: more for a disk that "
+         "is faster than 1 GB/s, fewer where reads make writes slow."},
     {.name = "process.drain_max",
      .place = in_process<&Settings::drain_max>,
      .unit = Unit::time,
@@ -124,6 +136,10 @@ constexpr Setting compact_settings[] = {
      .min = ns(100ms),
      .max = ns(24h),
      .doc = "A log with less is compacted after this time."},
+    {.name = "compact.merge_objects",
+     .place = in_compact<&compact::CompactorSettings::merge_objects>,
+     .max = 64,
+     .doc = "Small compacted objects beside each other that are made one; 0: never."},
     {.name = "compact.spill_bytes_max",
      .place = in_compact<&compact::CompactorSettings::spill_bytes_max>,
      .unit = Unit::bytes,
@@ -135,6 +151,55 @@ constexpr Setting compact_settings[] = {
      .min = 1,
      .max = 19,
      .doc = "Compression of table files."},
+};
+
+constexpr Setting clean_settings[] = {
+    {.name = "clean.enabled",
+     .place = in_clean<&clean::CleanSettings::enabled>,
+     .doc = "Whether a node with the role `compactor` applies retention and deletes what nobody "
+            "needs."},
+    {.name = "clean.interval",
+     .place = in_clean<&clean::CleanSettings::interval>,
+     .unit = Unit::time,
+     .min = ns(100ms),
+     .max = ns(24h),
+     .doc = "Time between two passes over the stored objects; none while nothing changes."},
+    {.name = "clean.readers_grace",
+     .place = in_clean<&clean::CleanSettings::readers_grace>,
+     .unit = Unit::time,
+     .max = ns(24h),
+     .doc = "An object that nobody refers to stays at least so long for those who read it; below "
+            "`log.damage_patience` other engines may see it missing."},
+    {.name = "clean.unreferenced_age",
+     .place = in_clean<&clean::CleanSettings::unreferenced_age>,
+     .unit = Unit::time,
+     .max = ns(24h * 365),
+     .doc = "Where several nodes write: age of a WAL object that was never published, or of the "
+            "last ones of an idle log, at which it goes; not below 30 minutes. A node on the "
+            "embedded store knows without waiting."},
+    {.name = "clean.objects_per_pass",
+     .place = in_clean<&clean::CleanSettings::objects_per_pass>,
+     .min = 100,
+     .max = 1'000'000,
+     .doc = "WAL objects looked at in one pass."},
+};
+
+constexpr Setting retention_settings[] = {
+    {.name = "retention.interval",
+     .place = in_clean<&clean::CleanSettings::retention_interval>,
+     .unit = Unit::time,
+     .min = ns(100ms),
+     .max = ns(24h),
+     .doc = "Time between two looks at what has expired."},
+    {.name = "retention.time",
+     .place = in_clean<&clean::CleanSettings::retention_time>,
+     .unit = Unit::time,
+     .max = ns(24h * 365 * 100),
+     .doc = "How long a topic without `retention.ms` keeps records."},
+    {.name = "retention.bytes",
+     .place = in_clean<&clean::CleanSettings::retention_bytes>,
+     .min = -1,
+     .doc = "What a partition of a topic without `retention.bytes` keeps; -1: no limit."},
 };
 
 constexpr Setting http_settings[] = {
@@ -193,6 +258,20 @@ constexpr Setting log_settings[] = {
      .unit = Unit::bytes,
      .max = 1024 * gib,
      .doc = "Entries read from objects kept in memory."},
+    {.name = "log.section_read_bytes_max",
+     .place = in_log<&log::EngineSettings::section_read_bytes_max>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = 1024 * gib,
+     .doc = "Entries on their way from objects at once, all logs; one section that is larger comes "
+            "alone."},
+    {.name = "log.compacted_cache_bytes_max",
+     .place = in_node<&NodeSettings::compacted_cache_bytes_max>,
+     .unit = Unit::bytes,
+     .min = mib,
+     .max = 1024 * gib,
+     .doc = "Parts of compacted objects in memory, kept and on their way; what is larger comes "
+            "alone."},
     {.name = "log.header_cache_objects_max",
      .place = in_log<&log::EngineSettings::header_cache_objects_max>,
      .max = 1'000'000,
@@ -243,7 +322,7 @@ constexpr Setting kafka_settings[] = {
      .place = in_kafka<&kafka::ServerOptions::connections_max>,
      .min = 1,
      .max = 1'000'000,
-     .doc = "Open connections; further ones are closed."},
+     .doc = "Open connections; further ones are closed. Lower when there are fewer files."},
     {.name = "kafka.request_bytes_max",
      .place = in_connection<&kafka::ConnectionOptions::request_bytes_max>,
      .unit = Unit::bytes,
@@ -284,7 +363,9 @@ constexpr Setting kafka_settings[] = {
      .unit = Unit::bytes,
      .min = mib,
      .max = 64 * gib,
-     .doc = "Bytes of records that answers may hold, for each shard."},
+     .doc =
+         "Bytes of records that answers may hold, for each shard; above it fetches get less, and "
+         "at twice as much they wait."},
     {.name = "kafka.fetch_bytes_floor",
      .place = in_shard<&kafka::ShardOptions::fetch_bytes_floor>,
      .unit = Unit::bytes,
@@ -351,11 +432,90 @@ constexpr Setting kafka_settings[] = {
      .doc = "Partitions of one ListOffsets request searched by time at once."},
 };
 
+constexpr Setting group_settings[] = {
+    {.name = "group.session_timeout_min",
+     .place = in_groups<&kafka::groups::GroupOptions::session_timeout_min>,
+     .unit = Unit::time,
+     .min = ns(1ms),
+     .max = ns(24h),
+     .doc = "Shortest session time-out of a member (`group.min.session.timeout.ms`)."},
+    {.name = "group.session_timeout_max",
+     .place = in_groups<&kafka::groups::GroupOptions::session_timeout_max>,
+     .unit = Unit::time,
+     .min = ns(1ms),
+     .max = ns(24h),
+     .doc = "Longest session time-out of a member (`group.max.session.timeout.ms`)."},
+    {.name = "group.initial_rebalance_delay",
+     .place = in_groups<&kafka::groups::GroupOptions::initial_rebalance_delay>,
+     .unit = Unit::time,
+     .max = ns(10min),
+     .doc = "How long the first rebalance of an empty group waits for further members "
+            "(`group.initial.rebalance.delay.ms`)."},
+    {.name = "group.members_max",
+     .place = in_groups<&kafka::groups::GroupOptions::members_max>,
+     .min = 1,
+     .max = 100'000,
+     .doc = "Most members of one group (`group.max.size`)."},
+    {.name = "group.bytes_max",
+     .place = in_groups<&kafka::groups::GroupOptions::group_bytes_max>,
+     .unit = Unit::bytes,
+     .min = 64 * kib,
+     .max = 5 * mib,
+     .doc = "Most bytes of subscriptions and assignments of one group."},
+    {.name = "group.memory_max",
+     .place = in_groups<&kafka::groups::GroupOptions::memory_max>,
+     .unit = Unit::bytes,
+     .min = 16 * mib,
+     .max = 64 * gib,
+     .doc =
+         "Most memory of all consumer groups, members and offsets, shared among the event loops; "
+         "each has at least twice `group.bytes_max`. Groups without members leave it for others; "
+         "what does not fit is refused."},
+    {.name = "group.groups_max",
+     .place = in_groups<&kafka::groups::GroupOptions::groups_max>,
+     .min = 1,
+     .max = 10'000'000,
+     .doc = "Most groups of one event loop."},
+    {.name = "group.offsets_max",
+     .place = in_groups<&kafka::groups::GroupOptions::offsets_per_group_max>,
+     .min = 1,
+     .max = 10'000'000,
+     .doc = "Most partitions with a committed offset of one group."},
+    {.name = "group.offset_metadata_bytes_max",
+     .place = in_groups<&kafka::groups::GroupOptions::offset_metadata_bytes_max>,
+     .unit = Unit::bytes,
+     .max = 32 * kib,
+     .doc = "Most bytes of metadata with one committed offset (`offset.metadata.max.bytes`)."},
+    {.name = "group.offsets_retention",
+     .place = in_groups<&kafka::groups::GroupOptions::offsets_retention>,
+     .unit = Unit::time,
+     .min = ns(1s),
+     .max = ns(24h) * 3650,
+     .doc = "How long offsets are kept after their group has become empty "
+            "(`offsets.retention.minutes`)."},
+    {.name = "group.offsets_check_interval",
+     .place = in_groups<&kafka::groups::GroupOptions::offsets_check_interval>,
+     .unit = Unit::time,
+     .min = ns(100ms),
+     .max = ns(24h),
+     .doc = "Time between two looks for expired offsets "
+            "(`offsets.retention.check.interval.ms`)."},
+    {.name = "group.commit_timeout",
+     .place = in_groups<&kafka::groups::GroupOptions::commit_timeout>,
+     .unit = Unit::time,
+     .min = ns(1ms),
+     .max = ns(10min),
+     .doc = "How long a commit waits for the metadata store (`offsets.commit.timeout.ms`)."},
+};
+
 constexpr SettingTable tables[] = {
     {.module = "", .doc = "The node: the keys above all tables.", .settings = node_settings},
     {.module = "kafka", .doc = "The Kafka server.", .settings = kafka_settings},
+    {.module = "group", .doc = "Consumer groups.", .settings = group_settings},
     {.module = "table", .doc = "Iceberg tables of topics.", .settings = table_settings},
     {.module = "compact", .doc = "Compaction of the WAL.", .settings = compact_settings},
+    {.module = "clean", .doc = "Deleting objects that nobody needs.", .settings = clean_settings},
+    {.module = "retention", .doc = "What topics keep.", .settings = retention_settings},
     {.module = "http", .doc = "The HTTP server.", .settings = http_settings},
     {.module = "log", .doc = "The log engine: appends and reads.", .settings = log_settings},
     {.module = "process", .doc = "Threads, stopping, logging.", .settings = process_settings},

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <set>
 
 namespace lakestream::server {
@@ -24,7 +26,7 @@ Status load(const std::string& toml, std::vector<std::string> environment, Setti
 
 Settings in_folder() {
     Settings settings;
-    use_data_dir(settings, "/data");
+    EXPECT_TRUE(use_data_dir(settings, "/data").ok());
     return settings;
 }
 
@@ -32,6 +34,13 @@ std::string error_of(const std::string& toml, std::vector<std::string> environme
     Settings settings = in_folder();
     const Status status = load(toml, std::move(environment), settings);
     return status.ok() ? "no error" : status.error().message;
+}
+
+TEST(Settings, ADataFolderNeedsAName) {
+    Settings settings;
+    EXPECT_TRUE(use_data_dir(settings, "").is(ErrorCode::invalid_argument));
+    EXPECT_TRUE(use_data_dir(settings, "here").ok());
+    EXPECT_TRUE(settings.storage.starts_with("file:///")) << settings.storage;
 }
 
 TEST(SettingsTable, EveryDefaultIsInRangeAndRoundTrips) {
@@ -71,7 +80,9 @@ TEST(SettingsTable, EveryBoundIsEnforced) {
             EXPECT_TRUE(assign(setting, settings, text(setting.min)).ok()) << setting.name;
             EXPECT_FALSE(assign(setting, settings, text(setting.min - 1)).ok()) << setting.name;
             EXPECT_TRUE(assign(setting, settings, text(setting.max)).ok()) << setting.name;
-            EXPECT_FALSE(assign(setting, settings, text(setting.max + 1)).ok()) << setting.name;
+            if (setting.max < std::numeric_limits<std::int64_t>::max()) {
+                EXPECT_FALSE(assign(setting, settings, text(setting.max + 1)).ok()) << setting.name;
+            }
         }
     }
 }
@@ -146,6 +157,15 @@ TEST(Settings, WrongValuesSayWhatIsAllowed) {
     );
     EXPECT_THAT(error_of("storage = \"/data\""), HasSubstr("is not: SCHEME://PLACE"));
     EXPECT_THAT(error_of("[kafka]\nlisten = \"9092\""), HasSubstr("kafka.listen"));
+    const std::string binary = error_of(
+        "\x7f"
+        "ELF\x02\x1b[31m\xff" +
+        std::string(5000, '\xfe')
+    );
+    EXPECT_TRUE(std::ranges::all_of(binary, [](char c) {
+        return c == '\n' || (c >= ' ' && c <= '~');
+    })) << binary;
+    EXPECT_LT(binary.size(), 3000U);
     EXPECT_THAT(error_of("storage = "), HasSubstr("test.toml"));
     EXPECT_THAT(
         error_of("[log]\nbackoff_min = \"10s\"\nbackoff_max = \"1s\""), HasSubstr("backoff_max")
@@ -223,13 +243,38 @@ TEST(Settings, Nearest) {
     const std::vector<std::string> words = {"alpha", "beta", "gamma"};
     EXPECT_EQ(nearest("bet", words), "beta");
     EXPECT_EQ(nearest("gmma", words), "gamma");
-    EXPECT_EQ(nearest("", words), "beta");
+    EXPECT_EQ(nearest("", words), std::nullopt);
+    EXPECT_EQ(nearest("zzta", words), std::nullopt);  // half of it
+    EXPECT_EQ(nearest("--foo", std::vector<std::string>{"--help"}), std::nullopt);
+    EXPECT_EQ(nearest("beta", {}), std::nullopt);
 }
 
 TEST(Settings, DocumentIsFresh) {
     std::ifstream in(LKS_SOURCE_DIR "/docs/config.md");
     const std::string stored{std::istreambuf_iterator<char>(in), {}};
     EXPECT_EQ(stored, settings_markdown()) << "stale: lakestream settings > docs/config.md";
+}
+
+TEST(Settings, ClientsAreToldEveryOne) {
+    Settings settings = in_folder();
+    ASSERT_TRUE(load("[kafka]\nlisten = \"127.0.0.1:7\"", {}, settings).ok());
+    const auto described = describe_settings(settings);
+    std::size_t rows = 0;
+    for (const SettingTable& table : setting_tables()) {
+        rows += table.settings.size();
+    }
+    EXPECT_EQ(described.size(), rows);
+    EXPECT_TRUE(std::ranges::is_sorted(described, {}, &kafka::BrokerConfig::name));
+    const auto find = [&](std::string_view name) {
+        return *std::ranges::find(described, name, &kafka::BrokerConfig::name);
+    };
+    EXPECT_EQ(find("kafka.listen").value, "127.0.0.1:7");
+    EXPECT_EQ(find("kafka.listen").source, kafka::ConfigSource::broker);
+    EXPECT_EQ(find("table.default").source, kafka::ConfigSource::built_in);
+    EXPECT_EQ(find("table.default").type, kafka::ConfigType::boolean);
+    EXPECT_EQ(find("process.shards").type, kafka::ConfigType::int64);
+    EXPECT_EQ(find("roles").type, kafka::ConfigType::list);
+    EXPECT_FALSE(find("roles").doc.empty());
 }
 
 TEST(Settings, MarkdownHasEveryRow) {

@@ -137,6 +137,17 @@ Status collect(
     return {};
 }
 
+/// What the parser says quotes the file: without control characters, and not all of a binary one.
+std::string printable(std::string_view text) {
+    constexpr std::size_t bytes_max = 600;
+    std::string out;
+    for (const char c : text.substr(0, bytes_max)) {
+        const bool plain = c == '\n' || (c >= ' ' && c <= '~');
+        out += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    return text.size() > bytes_max ? out + "..." : out;
+}
+
 }  // namespace
 
 Result<std::vector<Assignment>> read_toml(const std::string& text, const std::string& origin) {
@@ -151,7 +162,7 @@ Result<std::vector<Assignment>> read_toml(const std::string& text, const std::st
     try {
         root = toml::parse(in, origin);
     } catch (const std::exception& e) {  // toml11 reports by throwing
-        return invalid_argument("{}", e.what());
+        return invalid_argument("{}", printable(e.what()));
     }
     std::vector<Assignment> out;
     LKS_TRY(collect(root, "", origin, out));

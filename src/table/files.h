@@ -107,18 +107,46 @@ class CompactedWriter {
     virtual Result<CompactedPair> finish() = 0;
 };
 
-/// Reads entries of a compacted object from its two files. Memory: 40 bytes for each entry, and the
-/// row group last read. Cheapest when each read begins where the last one ended.
+/// What is read of a Parquet file at once: a run of entries, and where its bytes are.
+struct RowGroup {
+    int number = 0;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+/// Entries of one row group, from its bytes. Memory: those, 56 bytes for each entry, and a page.
+class CompactedRows {
+  public:
+    virtual ~CompactedRows() = default;
+    /// Whether the entries have been found and checked: then `read` only looks up, and may be
+    /// called on any thread, by several at a time.
+    virtual bool ready() const = 0;
+    /// Whole entries from the one that holds `from` on, or the next one behind a gap, until
+    /// `bytes_max` of payload are reached or the group ends; at least one. Cheapest when it begins
+    /// where the last call ended. Payloads keep at most four times their size of memory. Errors:
+    /// `out_of_range` (nothing from there on in this group), `corrupt`; it may be asked again.
+    virtual Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) = 0;
+    /// Memory it holds.
+    virtual std::uint64_t bytes() const = 0;
+};
+
+/// What the index and the Parquet footer of a compacted object say; it reads no stored file, but
+/// tells what to fetch. Thread-safe.
 class CompactedReader {
   public:
     virtual ~CompactedReader() = default;
-    /// Whole entries from the one that holds `from` on, or the next one behind a gap, until
-    /// `bytes_max` of payload are reached; at least one. Errors: `out_of_range` (nothing from there
-    /// on), `corrupt`, or what reading the file gave; it may be asked again.
-    virtual Result<std::vector<CompactedEntry>> read(Offset from, std::uint64_t bytes_max) = 0;
+    /// The row group with the entry that holds `from`, or the next one behind a gap, and those
+    /// behind it with the first `bytes` from there on, about. They lie inside the file. Cost: two
+    /// binary searches. Errors: `out_of_range` (nothing from there on).
+    virtual Result<std::vector<RowGroup>> find(Offset from, std::uint64_t bytes) const = 0;
+    /// `stored` is what the file has there. Errors: `corrupt`.
+    virtual Result<std::unique_ptr<CompactedRows>> open(const RowGroup& group, Bytes stored)
+        const = 0;
     /// The pairs of the Parquet footer (docs/formats/compacted-object.md); none by other writers
     /// but those they need.
     virtual std::map<std::string, std::string> footer() const = 0;
+    /// Memory it holds: 40 bytes for each entry, about.
+    virtual std::uint64_t bytes() const = 0;
 };
 
 /// Ranged reads of one stored file, for readers; blocking, called on an offloaded thread.
@@ -147,10 +175,11 @@ class TableFiles {
     virtual Result<std::unique_ptr<CompactedWriter>> write_compacted(
         std::string folder, std::string uuid, LogId log
     ) = 0;
-    /// Reads the whole index and the Parquet footer. Errors: `corrupt` (also: not a pair),
-    /// `unsupported` (entries of another format), or what reading gave.
+    /// `index` is the whole index; `parquet_tail` ends the Parquet file of `parquet_bytes`, and has
+    /// its footer (`parquet_footer_bytes`). Memory while it runs: 12 times the index. Errors:
+    /// `corrupt` (also: not a pair), `unsupported` (entries of another format), `exhausted`.
     virtual Result<std::unique_ptr<CompactedReader>> read_compacted(
-        std::unique_ptr<RandomFile> parquet, std::unique_ptr<RandomFile> index
+        std::uint64_t parquet_bytes, Bytes parquet_tail, Bytes index
     ) = 0;
 };
 

@@ -18,7 +18,9 @@
 #include "table/compacted_file_index.h"
 #include "table/compacted_index.h"
 #include "table/files.h"
+#include "table/parquet_footer.h"
 #include "table/testing/memory_file.h"
+#include "table/whole_pair.h"
 
 namespace lakestream::table {
 namespace {
@@ -34,13 +36,11 @@ TableFiles& files() {
     return *loaded;
 }
 
-Result<std::unique_ptr<CompactedReader>> open(Bytes parquet, Bytes index) {
-    return files().read_compacted(
-        MemoryFile::of(std::move(parquet)), MemoryFile::of(std::move(index))
-    );
+Result<WholePair> open(Bytes parquet, Bytes index) {
+    return WholePair::open(files(), std::move(parquet), std::move(index));
 }
 
-Result<std::unique_ptr<CompactedReader>> open(const CompactedPair& pair) {
+Result<WholePair> open(const CompactedPair& pair) {
     return open(read_local(pair.parquet_path), read_local(pair.index_path));
 }
 
@@ -101,7 +101,7 @@ struct Golden {
     std::string name(std::string_view suffix) const {
         return fmt::format("{}/ursa-00000000-0000-4000-8000-0000000000{}{}", folder, tail, suffix);
     }
-    Result<std::unique_ptr<CompactedReader>> open_pair() const {
+    Result<WholePair> open_pair() const {
         return open(golden_file(name(".parquet")), golden_file(name(".index")));
     }
 };
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(GoldenPairs, HoldTheEntriesTheirJsonLists) {
     const auto json = golden_json(GetParam().name(".json"));
     auto reader = GetParam().open_pair().value();
-    const auto entries = reader->read(Offset(json["first_offset"]), everything).value();
+    const auto entries = reader.read(Offset(json["first_offset"]), everything).value();
     ASSERT_EQ(entries.size(), json["rows"].get<std::size_t>());
     EXPECT_EQ(entries.back().range.end.v, json["end_offset_exclusive"]);
     const auto listed = json.value("entries", nlohmann::json::array());
@@ -171,13 +171,13 @@ TEST_P(GoldenPairs, AreReadAsTheJavaReaderReads) {
     for (const auto& read : json.value("reads", nlohmann::json::array())) {
         const Offset from(read["start_offset"].get<std::int64_t>());
         if (from.v < json["first_offset"]) {
-            const auto begin = reader->read(from, everything).value();
+            const auto begin = reader.read(from, everything).value();
             EXPECT_EQ(begin.at(0).range.begin.v, json["first_offset"]) << read;
             continue;
         }
         if (from.v >= json["end_offset_exclusive"]) {
             // Java's reader may give an entry before the start; ours never does.
-            EXPECT_TRUE(reader->read(from, everything).is(ErrorCode::out_of_range)) << read;
+            EXPECT_TRUE(reader.read(from, everything).is(ErrorCode::out_of_range)) << read;
             continue;
         }
         // Without approximate matching Java finds base offsets only; that is not our contract.
@@ -187,7 +187,7 @@ TEST_P(GoldenPairs, AreReadAsTheJavaReaderReads) {
         }
         const bool by_bytes = read.contains("max_bytes");
         const auto entries =
-            reader->read(from, by_bytes ? read["max_bytes"].get<std::uint64_t>() : everything);
+            reader.read(from, by_bytes ? read["max_bytes"].get<std::uint64_t>() : everything);
         auto offsets = offsets_of(entries.value());
         const auto expected = read["offsets"].get<std::vector<std::int64_t>>();
         if (!by_bytes) {
@@ -201,11 +201,11 @@ TEST_P(GoldenPairs, AreReadAsTheJavaReaderReads) {
 TEST_P(GoldenPairs, AreWrittenAgainWithTheSameContent) {
     const auto json = golden_json(GetParam().name(".json"));
     auto reader = GetParam().open_pair().value();
-    const auto entries = reader->read(Offset(json["first_offset"]), everything).value();
+    const auto entries = reader.read(Offset(json["first_offset"]), everything).value();
     const auto pair = write(entries);
     ASSERT_TRUE(pair.ok()) << pair.error().to_string();
     EXPECT_EQ(pair->entries, json["rows"]);
-    const auto again = open(*pair).value()->read(entries.front().range.begin, everything).value();
+    const auto again = open(*pair).value().read(entries.front().range.begin, everything).value();
     EXPECT_TRUE(equal(again, entries));
 
     const auto content = [](const Bytes& index) {
@@ -234,19 +234,19 @@ TEST_F(CompactedPairs, EveryOffsetIsFoundInItsEntry) {
     auto reader = open(write(entries).value()).value();
     for (const CompactedEntry& entry : entries) {
         for (Offset offset = entry.range.begin; offset < entry.range.end; offset = offset + 1) {
-            const auto read = reader->read(offset, 0).value();
+            const auto read = reader.read(offset, 0).value();
             ASSERT_EQ(read.size(), 1U);
             EXPECT_TRUE(equal(read[0], entry)) << offset.v;
         }
     }
     EXPECT_TRUE(
-        equal(reader->read(entries.front().range.begin - 1, 1).value().at(0), entries.front())
+        equal(reader.read(entries.front().range.begin - 1, 1).value().at(0), entries.front())
     );
-    EXPECT_TRUE(reader->read(entries.back().range.end, 1).is(ErrorCode::out_of_range));
+    EXPECT_TRUE(reader.read(entries.back().range.end, 1).is(ErrorCode::out_of_range));
 }
 
 TEST_F(CompactedPairs, ReadsForwardBackwardAndOverRowGroups) {
-    const auto entries = some_entries(400, 100'000);  // 20 MB: three row groups
+    const auto entries = some_entries(400, 100'000);  // 20 MB: many row groups
     const auto pair = write(entries).value();
     std::int64_t payload = 0;
     for (const auto& entry : entries) {
@@ -256,7 +256,7 @@ TEST_F(CompactedPairs, ReadsForwardBackwardAndOverRowGroups) {
     EXPECT_GT(payload, 2 * (8 << 20));
     auto reader = open(pair).value();
     for (const std::size_t from : {0U, 399U, 150U, 151U, 300U, 10U}) {
-        const auto read = reader->read(entries[from].range.begin, 3'000'000).value();
+        const auto read = reader.read(entries[from].range.begin, 3'000'000).value();
         const auto first = entries.begin() + static_cast<std::ptrdiff_t>(from);
         EXPECT_TRUE(equal(read, {first, first + static_cast<std::ptrdiff_t>(read.size())}));
         EXPECT_TRUE(read.size() > 40 || from + read.size() == entries.size());
@@ -268,8 +268,8 @@ TEST_F(CompactedPairs, BehindAGapComesTheNextEntry) {
     const std::int64_t begin = entries[1].range.begin.v;
     entries[1].range = {.begin = Offset(begin + 5), .end = Offset(begin + 6)};
     auto reader = open(write(entries).value()).value();
-    EXPECT_TRUE(equal(reader->read(Offset(begin), 1).value().at(0), entries[1]));
-    EXPECT_EQ(reader->read(Offset(begin + 5), 1).value().size(), 1U);
+    EXPECT_TRUE(equal(reader.read(Offset(begin), 1).value().at(0), entries[1]));
+    EXPECT_EQ(reader.read(Offset(begin + 5), 1).value().size(), 1U);
 }
 
 TEST_F(CompactedPairs, EntriesOutOfOrderAreRefused) {
@@ -299,7 +299,7 @@ TEST_F(CompactedPairs, HalvesOfDifferentPairsAreRefused) {
     EXPECT_TRUE(open(read_local(a.parquet_path), read_local(b.index_path)).is(ErrorCode::corrupt));
     const auto c = write(some_entries(5, 50), "c").value();
     auto mixed = open(read_local(a.parquet_path), read_local(c.index_path)).value();
-    EXPECT_TRUE(mixed->read(Offset(4242), everything).is(ErrorCode::corrupt));
+    EXPECT_TRUE(mixed.read(Offset(4242), everything).is(ErrorCode::corrupt));
 }
 
 TEST_F(CompactedPairs, ATableFileIsNotACompactedObject) {
@@ -315,7 +315,7 @@ TEST_F(CompactedPairs, DamagedBytesAreRefusedOrReadAsTheyWere) {
     const Bytes parquet = read_local(pair.parquet_path);
     const Bytes index = read_local(pair.index_path);
     const auto read = [](Bytes p, Bytes i) -> Result<std::vector<CompactedEntry>> {
-        return LKS_TRY(open(std::move(p), std::move(i)))->read(Offset(4242), everything);
+        return LKS_TRY(open(std::move(p), std::move(i))).read(Offset(4242), everything);
     };
     int refused = 0;
     const auto check = [&](const auto& got, std::size_t at) {
@@ -340,19 +340,48 @@ TEST_F(CompactedPairs, DamagedBytesAreRefusedOrReadAsTheyWere) {
     EXPECT_GT(refused, 800);
 }
 
-TEST_F(CompactedPairs, AFailingStoreIsNotACorruptFileAndMayBeAskedAgain) {
-    const auto entries = some_entries(20, 60);
+TEST_F(CompactedPairs, ARowGroupIsReadFromItsOwnBytes) {
+    const auto entries = some_entries(400, 100'000);  // 20 MB: many row groups
     const auto pair = write(entries).value();
-    auto stored = MemoryFile::of(read_local(pair.parquet_path));
-    MemoryFile& store = *stored;
-    auto reader =
-        files()
-            .read_compacted(std::move(stored), MemoryFile::of(read_local(pair.index_path)))
-            .value();
-    store.fail_with(Error{.code = ErrorCode::unavailable, .message = "busy"});
-    EXPECT_TRUE(reader->read(Offset(4242), everything).is(ErrorCode::unavailable));
-    store.fail_with({});
-    EXPECT_TRUE(equal(reader->read(Offset(4242), everything).value(), entries));
+    const Bytes parquet = read_local(pair.parquet_path);
+    const Bytes tail = parquet.slice(parquet.size() - 4096, 4096);
+    const auto reader =
+        files().read_compacted(parquet.size(), tail, read_local(pair.index_path)).value();
+    std::vector<CompactedEntry> all;
+    std::vector<RowGroup> groups;
+    while (all.size() < entries.size()) {
+        const Offset from = all.empty() ? entries.front().range.begin : all.back().range.end;
+        groups.push_back(reader->find(from, 0).value().at(0));
+        const auto [number, begin, end] = groups.back();
+        const auto rows = reader->open(groups.back(), parquet.slice(begin, end - begin)).value();
+        EXPECT_GE(rows->bytes(), end - begin);
+        EXPECT_LT(end - begin, 3U << 20);
+        const auto read = rows->read(from, everything).value();
+        EXPECT_TRUE(rows->read(read.back().range.end, 1).is(ErrorCode::out_of_range));
+        const auto again = rows->read(read[1].range.begin, 1).value();
+        EXPECT_TRUE(equal(again.at(0), read[1])) << "back to the begin";
+        EXPECT_EQ(reader->find(read.back().range.begin, 0).value().at(0).number, number);
+        all.insert(all.end(), read.begin(), read.end());
+    }
+    EXPECT_TRUE(equal(all, entries));
+    EXPECT_GE(groups.size(), 8U);
+    EXPECT_TRUE(reader->find(all.back().range.end, 0).is(ErrorCode::out_of_range));
+    EXPECT_GE(reader->bytes(), 400 * sizeof(EntryHeader));
+}
+
+TEST_F(CompactedPairs, ATailWithoutTheWholeFooterIsRefused) {
+    const auto pair = write(some_entries(5, 100)).value();
+    const Bytes parquet = read_local(pair.parquet_path);
+    const auto needed = parquet_footer_bytes(parquet, parquet.size()).value();
+    const auto open_tail = [&](std::size_t count) {
+        return files().read_compacted(
+            parquet.size(),
+            parquet.slice(parquet.size() - count, count),
+            read_local(pair.index_path)
+        );
+    };
+    EXPECT_TRUE(open_tail(needed).ok());
+    EXPECT_TRUE(open_tail(needed - 1).is(ErrorCode::corrupt));
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ int run(const std::string& root) {
     rt::SimTest sim;
     rt::SimOffloader offloader(sim.executor, 1ms);
     sim.clock.set_wall_error(std::chrono::years(55));
-    auto store = must(objstore::LocalStore::open(root, offloader, sim.clock, 1));
+    auto store = must(
+        objstore::LocalStore::open(root, {.gets = offloader, .others = offloader}, sim.clock, 1)
+    );
     FileTable table(
         *store, offloader, {.folder = description["folder"], .location = description["location"]}
     );

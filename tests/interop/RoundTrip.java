@@ -17,6 +17,7 @@ import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
@@ -24,6 +25,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.OffsetOutOfRangeException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -154,6 +156,31 @@ public class RoundTrip {
         check(described.partitions().size() == PARTITIONS, "described");
     }
 
+    /** To an offset inside a batch, then to the end; and not beyond it. */
+    static void deleteRecords(String bootstrap, Admin admin, String topic) throws Exception {
+        var partition = new TopicPartition(topic, 0);
+        var to = Map.of(partition, RecordsToDelete.beforeOffset(7));
+        var deleted = admin.deleteRecords(to).lowWatermarks().get(partition).get();
+        check(deleted.lowWatermark() == 7, "low watermark");
+        try (var consumer = new KafkaConsumer<>(
+                properties(bootstrap), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            consumer.assign(List.of(partition));
+            check(consumer.beginningOffsets(List.of(partition)).get(partition) == 7, "begin");
+            consumer.seek(partition, 7);
+            check(read(consumer, RECORDS / PARTITIONS - 7).get(0).offset() == 7, "first");
+        }
+        var all = Map.of(partition, RecordsToDelete.beforeOffset(-1));
+        long end = admin.deleteRecords(all).lowWatermarks().get(partition).get().lowWatermark();
+        check(end == RECORDS / PARTITIONS, "deleted to the end");
+        try {
+            var beyond = Map.of(partition, RecordsToDelete.beforeOffset(end + 1));
+            admin.deleteRecords(beyond).all().get();
+            check(false, "deleted beyond the end");
+        } catch (ExecutionException e) {
+            check(e.getCause() instanceof OffsetOutOfRangeException, "beyond the end: " + e);
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         String bootstrap = args[0];
         try (Admin admin = Admin.create(properties(bootstrap))) {
@@ -166,6 +193,7 @@ public class RoundTrip {
                     OffsetSpec.maxTimestamp())).all().get();
                 long last = newest.values().iterator().next().offset();
                 check(last == RECORDS / PARTITIONS - 1, "newest");
+                deleteRecords(bootstrap, admin, topic);
                 admin.deleteTopics(Collections.singleton(topic)).all().get();
                 check(!admin.listTopics().names().get().contains(topic), "deleted");
                 System.out.println(codec + " done");

@@ -14,6 +14,7 @@ from pathlib import Path
 
 BINARY = os.environ["LKS_BINARY"]
 INTEROP = Path(os.environ["LKS_INTEROP"])  # what setup.py has installed
+JAVA_PATH = f"{INTEROP}/java-4.4.0/classes:{INTEROP}/java-4.4.0/*"
 
 
 def free_port() -> int:
@@ -32,13 +33,15 @@ def run_cli(
 class Broker:
     """Stopped by its pid at the end of `with`; its folder is removed when the test passed."""
 
-    def __init__(self, *flags: str, data: Path | None = None):
+    def __init__(self, *flags: str, data: Path | None = None, prepare=None):
+        """`prepare` is called in the child before the program starts."""
         self.folder = Path(tempfile.mkdtemp(prefix="lakestream-"))
         self.data = data or self.folder / "data"
         self.port = free_port()
         self.http_port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.flags = flags
+        self.prepare = prepare
         self.process: subprocess.Popen | None = None
         self.log = self.folder / "log"
 
@@ -63,7 +66,7 @@ class Broker:
                     BINARY, "dev", "--data-dir", str(self.data), "--kafka-listen", self.address,
                     "--http-listen", f"127.0.0.1:{self.http_port}", *self.flags,
                 ],
-                stdout=log, stderr=log,
+                stdout=log, stderr=log, preexec_fn=self.prepare,
             )  # fmt: skip
         deadline = time.monotonic() + 60
         while not self.ready():

@@ -18,6 +18,8 @@ from confluent_kafka import Producer
 from broker import BINARY, Broker, free_port, run_cli
 
 WRONG = 2
+UNCHECKED = 2
+CHECKSUM = "user.lakestream.crc32c"
 
 
 def dev(folder, *flags: str, **options) -> subprocess.CompletedProcess:
@@ -35,6 +37,15 @@ def topic(broker: Broker, *arguments: str, input: bytes = b"") -> bytes:
     done = run_cli("topic", *arguments, "--bootstrap", broker.address, input=input)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
+
+
+def shell(redirection: str, *arguments: str) -> tuple[int, bool]:
+    """The exit code of a command in a shell, and whether it complained that it cannot write."""
+    command = f'"$0" "$@" {redirection}'
+    done = subprocess.run(
+        ["bash", "-c", command, BINARY, *arguments], capture_output=True, timeout=60
+    )
+    return done.returncode, b"stdout" in done.stderr
 
 
 class Flood(threading.Thread):
@@ -83,6 +94,12 @@ def read_all(broker: Broker, name: str) -> dict[tuple[int, int], bytes]:
 
 
 class Process(unittest.TestCase):
+    def wait_for(self, broker: Broker, metric: str):
+        deadline = time.monotonic() + 60
+        while f"{metric}\n" not in broker.get("/metrics")[1]:
+            self.assertLess(time.monotonic(), deadline, metric)
+            time.sleep(0.05)
+
     def test_drains_and_keeps_everything(self):
         with Broker() as broker:
             topic(broker, "create", "flood", "--partitions", "4")
@@ -126,6 +143,57 @@ class Process(unittest.TestCase):
             self.assertEqual(topic(broker, "list"), b"t\n")
             broker.stop()
 
+    def test_a_closed_terminal_drains_unless_it_is_not_to_be_heard(self):
+        with Broker("--process-drain-max", "10min") as broker:
+            broker.signal(signal.SIGHUP)
+            self.assertEqual(broker.wait(), 0)
+            self.assertIn("stopping signal=SIGHUP", broker.log.read_text())
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+        try:
+            with Broker() as broker:
+                broker.signal(signal.SIGHUP)
+                time.sleep(0.3)
+                self.assertTrue(broker.ready())
+                broker.stop()
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    def test_silent_http_clients_keep_no_probe_out(self):
+        with Broker() as broker:
+            idle = [socket.create_connection(("127.0.0.1", broker.http_port)) for _ in range(100)]
+            self.assertEqual(broker.get("/livez")[0], 200)
+            deaf = socket.create_connection(("127.0.0.1", broker.http_port))
+            deaf.settimeout(1)
+            try:
+                while True:
+                    deaf.sendall(b"GET /metrics HTTP/1.1\r\n\r\n" * 1000)
+            except TimeoutError:
+                pass
+            begin = time.monotonic()
+            broker.stop()
+            self.assertLess(time.monotonic() - begin, 20)
+            for connection in [*idle, deaf]:
+                connection.close()
+
+    def test_folders_without_a_name_or_a_place(self):
+        for command in (("dev",), ("check",), ("inspect", "meta"), ("table", "verify", "t"),
+                        ("table", "list")):
+            with self.subTest(command):
+                done = run_cli(*command, "--data-dir", "")
+                self.assertEqual(done.returncode, WRONG, done.stderr)
+                self.assertIn(b"the name of a folder is wanted", done.stderr)
+        for command, code in (
+            (("dev",), WRONG), (("check",), UNCHECKED), (("inspect", "meta"), 1)
+        ):  # fmt: skip
+            with self.subTest(command), tempfile.TemporaryDirectory() as folder:
+                gone = f'cd "{folder}" && rmdir "{folder}" && exec "$@"'
+                done = subprocess.run(
+                    ["sh", "-c", gone, "sh", str(BINARY), *command], capture_output=True, timeout=60
+                )
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(b"the current folder is not there any more", done.stderr)
+                os.makedirs(folder)  # for its owner to remove
+
     def test_says_what_is_wrong_at_start(self):
         with Broker() as broker:
             done = dev(broker.data)
@@ -138,6 +206,23 @@ class Process(unittest.TestCase):
                 done = dev(folder, "--kafka-listen", "0.0.0.0:0")
                 self.assertEqual(done.returncode, WRONG)
                 self.assertIn("kafka.advertise", done.stderr)
+            with tempfile.TemporaryDirectory() as folder:
+                storage = f"file://{broker.data}"  # another's, with metadata of its own
+                spilled = broker.data / "scratch/spill/spilled"
+                spilled.write_bytes(b"of the first")
+                done = dev(folder, "--storage", storage)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(
+                    f"another lakestream (pid {broker.process.pid}) works on "
+                    f"{broker.data}/scratch",
+                    done.stderr,
+                )
+                self.assertTrue(spilled.exists())
+                listed = run_cli("table", "list", "--data-dir", str(broker.data))
+                self.assertEqual((listed.returncode, listed.stderr), (0, b""))
+            broker.stop()
+            broker.check()
+            broker.start()
             broker.stop()
         done = dev("/proc/nowhere")
         self.assertEqual(done.returncode, 1)
@@ -152,6 +237,25 @@ class Process(unittest.TestCase):
             done = dev(folder, preexec_fn=huge_stacks)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("cannot start the thread shard-0", done.stderr)
+
+    def test_clients_leave_files_for_the_rest(self):
+        few = 300
+
+        def few_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (few, few))
+
+        with Broker(prepare=few_files) as broker:
+            topic(broker, "create", "kept")
+            clients = [socket.create_connection(broker.address.split(":")) for _ in range(few)]
+            self.wait_for(broker, "lakestream_kafka_connections_refused_total 150")
+            for client in clients[:5]:  # they were taken; the next ones are
+                client.close()
+            self.wait_for(broker, "lakestream_kafka_connections 145")
+            topic(broker, "produce", "kept", input=b"value\n")
+            self.assertIn("connections_max_lowered from=10000 to=150", broker.log.read_text())
+            for client in clients:
+                client.close()
+            broker.stop()
 
     def test_settings_by_file_environment_and_flag(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -217,6 +321,22 @@ class CommandLine(unittest.TestCase):
             broker.stop()
             broker.check()  # nothing of a deleted topic is a problem
 
+    def test_says_what_is_wrong_outside(self):
+        away = run_cli("topic", "list", "--bootstrap", f"127.0.0.1:{free_port()}")
+        self.assertEqual(away.returncode, 1)
+        self.assertIn(b"Connection refused; is a broker running there?", away.stderr)
+        for file, why in (("/nowhere", b"No such file"), ("/", b"it is a folder")):
+            done = run_cli("server", "--config", file)
+            self.assertEqual(done.returncode, WRONG)
+            self.assertIn(why, done.stderr)
+        with tempfile.NamedTemporaryFile() as binary:
+            binary.write(bytes(range(255, -1, -1)) * 20)
+            binary.flush()
+            done = run_cli("server", "--config", binary.name)
+        self.assertEqual(done.returncode, WRONG)
+        self.assertTrue(all(32 <= c < 127 or c == 10 for c in done.stderr), done.stderr)
+        self.assertLess(len(done.stderr), 4000)
+
     def test_keys_and_json(self):
         with Broker() as broker:
             topic(broker, "create", "t", "--partitions", "8")
@@ -239,8 +359,7 @@ class CommandLine(unittest.TestCase):
             topic(broker, "produce", "t", input=b"x\ny\n")
             broker.stop()
             broker.check()
-            objects = [f for f in broker.data.rglob("wal/????/**/*") if f.is_file()
-                       and f.suffix != ".crc32c"]
+            objects = [f for f in broker.data.rglob("wal/????/**/*") if f.is_file()]
             self.assertEqual(len(objects), 1)
             lines = [json.loads(l) for l in
                      run_cli("inspect", "wal", str(objects[0])).stdout.splitlines()]
@@ -263,8 +382,7 @@ class CommandLine(unittest.TestCase):
                 topic(broker, "produce", "t", input=b"value %d\n" % i)
             broker.stop()
             broker.check()
-            objects = sorted(f for f in broker.data.rglob("wal/????/**/*") if f.is_file()
-                             and f.suffix != ".crc32c")
+            objects = sorted(f for f in broker.data.rglob("wal/????/**/*") if f.is_file())
             self.assertEqual(len(objects), 3)
             data = ("--data-dir", str(broker.data))
 
@@ -274,7 +392,7 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(str(objects[0].name), done.stdout.decode())
 
-            Path(str(objects[0]) + ".crc32c").unlink()  # now only the section's CRC can tell
+            os.removexattr(objects[0], CHECKSUM)  # now only the section's CRC can tell
             done = run_cli("check", *data)
             self.assertEqual(done.returncode, 1)
             self.assertIn("wrong CRC", done.stdout.decode())
@@ -295,15 +413,29 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(run_cli().returncode, WRONG)
         self.assertEqual(run_cli("sing").returncode, WRONG)
         self.assertEqual(run_cli("topic", "create").returncode, WRONG)
-        self.assertEqual(run_cli("check", "--data-dir", "/nowhere").returncode, 1)
         self.assertEqual(run_cli("inspect", "wal", "/").returncode, 1)
+        done = run_cli("inspect", "wal", "/etc/passwd")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"/etc/passwd", done.stderr)
         self.assertEqual(run_cli("server", "--config", "/").returncode, WRONG)
         self.assertEqual(run_cli("--help").returncode, 0)
         beyond = "--offset=9223372036854775808"
         for wrong in ("--partition=-1", "--limit=-1", "--offset=-1", beyond):
             self.assertEqual(run_cli("table", "scan", "t", wrong).returncode, WRONG, wrong)
-        for wrong in ("--partition=-1", "--count=-1"):
+        wrong_from = ("--from=xyz", "--from=@xyz", "--from=-1", "--from=")
+        for wrong in ("--partition=-1", "--count=-1", "--bootstrap=xyz", *wrong_from):
             self.assertEqual(run_cli("topic", "consume", "t", wrong).returncode, WRONG, wrong)
+        self.assertEqual(run_cli("topic", "create", "t", "--config", "x").returncode, WRONG)
+        self.assertEqual(run_cli("inspect", "index", "x").returncode, WRONG)
+        for words, says in (
+            ("topic list --foo", b"unknown flag --foo; see `lakestream topic list --help`"),
+            ("topic list --bootsrap a", b"unknown flag --bootsrap; the nearest is --bootstrap"),
+            ("version x", b'unexpected "x"; see `lakestream version --help`'),
+            ("topic create", b"topic is required; see `lakestream topic create --help`"),
+        ):
+            done = run_cli(*words.split())
+            said = b"lakestream: " + says + b"\n"
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (WRONG, b"", said))
         dev_help, server_help = (run_cli(c, "--help").stdout.decode() for c in ("dev", "server"))
         self.assertIn("--kafka-listen", dev_help)
         self.assertRegex(dev_help, r"true or\s+false \[true\]")
@@ -312,6 +444,72 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(run_cli("version").stdout, rb"^lakestream \d")
         nobody = run_cli("topic", "list", "--bootstrap", f"127.0.0.1:{free_port()}")
         self.assertEqual((nobody.returncode, nobody.stdout), (1, b""))
+
+    def test_what_could_not_be_checked(self):
+        data = ("--data-dir", "/nowhere")
+        self.assertEqual(run_cli("check", *data).returncode, UNCHECKED)
+        self.assertEqual(run_cli("table", "verify", "t", *data).returncode, UNCHECKED)
+        with Broker() as broker:
+            data = ("--data-dir", str(broker.data))
+            for command in (("check",), ("table", "verify", "t")):
+                done = run_cli(*command, *data)
+                self.assertEqual(done.returncode, UNCHECKED)
+                self.assertIn(f"(pid {broker.process.pid})", done.stderr.decode())
+            broker.stop()
+            self.assertEqual(run_cli("table", "verify", "t", *data).returncode, UNCHECKED)
+            broker.check()
+
+    def test_output_that_cannot_be_written(self):
+        with Broker() as broker:
+            topic(broker, "create", "t")
+            topic(broker, "produce", "t", input=b"value\n")
+            address = ("--bootstrap", broker.address)
+            data = ("--data-dir", str(broker.data))
+            until_row = time.monotonic() + 60
+            while b"value" not in run_cli("table", "scan", "t", *data).stdout:
+                self.assertLess(time.monotonic(), until_row)
+                time.sleep(0.2)
+            commands = [
+                ("version",), ("--help",), ("topic", "create", "--help"), ("settings",),
+                ("topic", "list", *address), ("topic", "describe", "t", *address),
+                ("topic", "consume", "t", *address), ("table", "list", *data),
+                ("table", "describe", "t", *data), ("table", "scan", "t", *data),
+            ]  # fmt: skip
+            for command in commands:
+                for full in (">/dev/full", ">&-"):
+                    self.assertEqual(shell(full, *command), (1, True), (full, command))
+                self.assertEqual(shell("2>/dev/full", *command)[0], 0, command)
+            broker.stop()
+            for command in (("check", *data), ("inspect", "meta", *data)):
+                self.assertEqual(shell(">/dev/full", *command), (1, True), command)
+        for full in ("2>/dev/full", "2>&-", "2> >(true)"):
+            self.assertEqual(shell(full, "topic", "list", "--foo")[0], WRONG)
+            self.assertEqual(shell(full, "server", "--config", "/nowhere")[0], WRONG)
+            self.assertEqual(shell(full, "inspect", "wal", "/nowhere")[0], 1)
+
+    def test_a_node_without_standard_streams_writes_its_log_into_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            port = free_port()
+            script = (
+                '"$0" dev --data-dir "$1" --kafka-listen "$2" --http-listen "$3" '
+                "<&- >&- 2>&- & echo $!; wait"
+            )
+            data = Path(folder, "data")
+            shell_process = subprocess.Popen(
+                ["bash", "-c", script, BINARY, str(data), f"127.0.0.1:{port}",
+                 f"127.0.0.1:{free_port()}"], stdout=subprocess.PIPE,
+            )  # fmt: skip
+            pid = int(shell_process.stdout.readline())
+            address = ("--bootstrap", f"127.0.0.1:{port}")
+            deadline = time.monotonic() + 60
+            while run_cli("topic", "list", *address).returncode != 0:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.1)
+            for stream in range(3):
+                self.assertEqual(os.readlink(f"/proc/{pid}/fd/{stream}"), "/dev/null")
+            os.kill(pid, signal.SIGTERM)
+            shell_process.communicate(timeout=60)
+            self.assertEqual(run_cli("check", "--data-dir", str(data)).returncode, 0)
 
     def test_bench(self):
         with Broker() as broker:

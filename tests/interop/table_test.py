@@ -4,6 +4,7 @@ compacted objects. Rows are damaged by pyarrow, which writes the data file again
 
 import base64
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -67,16 +68,20 @@ def wait_for_rows(data: Path, rows: int) -> None:
     raise AssertionError(f"no {rows} rows in the table after 60 s")
 
 
-def wait_for_pairs(data: Path) -> None:
+def pairs_of(data: Path) -> list[Path]:
+    return list(data.glob("compacted/default/*/*.parquet"))
+
+
+def wait_for_pairs(data: Path, count: int = 2) -> None:
     deadline = time.monotonic() + 60
-    while len(list(data.glob("compacted/default/*/*.parquet"))) < 2:
+    while len(pairs_of(data)) < count:
         assert time.monotonic() < deadline, "nothing was compacted"
         time.sleep(0.2)
 
 
 def forget_checksum(file: Path) -> None:
     """As if the file had been written so."""
-    file.with_name(f"{file.name}.crc32c").unlink(missing_ok=True)
+    os.removexattr(file, "user.lakestream.crc32c")
 
 
 def cut_short(file: Path) -> None:
@@ -330,6 +335,77 @@ class Tables(unittest.TestCase):
             cli("table", "verify", TOPIC, "--data-dir", str(broker.data))
             broker.check()
 
+    def test_a_topic_made_again_takes_its_table_over_by_command(self):
+        with Broker(*QUICK) as broker:
+            broker.kill()
+            shutil.rmtree(broker.data)
+            shutil.copytree(self.data, broker.data)
+            broker.start()
+            at = ("--bootstrap", broker.address)
+            take_over = ("table", "take-over", TOPIC, "--data-dir", str(broker.data), *at)
+            out, _ = cli(*take_over)
+            self.assertIn("belongs to this topic already", out)
+            cli("topic", "delete", TOPIC, *at)
+            _, error = cli(*take_over, code=1)
+            self.assertIn("there is no topic orders", error)
+            cli("topic", "create", TOPIC, "--partitions", "2", *at)
+            pairs = len(pairs_of(broker.data))
+            produce(broker, range(30))
+            wait_for_pairs(broker.data, pairs + 2)  # the logs do not wait for the table
+            wait_for_rows(broker.data, ROWS)
+            self.assertIn("`lakestream table take-over default/orders`", broker.log.read_text())
+            out, _ = cli(*take_over)
+            self.assertIn("the rows before are in snapshot", out)
+            wait_for_rows(broker.data, 30)
+            broker.stop()
+            cli("table", "verify", TOPIC, "--data-dir", str(broker.data))
+            broker.check()
+
+    def test_suspended_tables_are_told(self):
+        """By everybody who looks at one, as the node would say it."""
+        def change(what: Callable[[dict], None]) -> None:
+            self.fresh()
+            folder = self.table / "metadata"
+            newest = max(int(f.name[1:].split(".")[0]) for f in folder.glob("v*.metadata.json"))
+            metadata = json.loads((folder / f"v{newest}.metadata.json").read_text())
+            what(metadata)
+            (folder / f"v{newest + 1}.metadata.json").write_text(json.dumps(metadata))
+
+        def tag_back(metadata: dict) -> None:
+            first = metadata["snapshots"][0]["snapshot-id"]
+            metadata["refs"]["lakestream"]["snapshot-id"] = first
+
+        other = "11111111-2222-3333-4444-555555555555"
+        tag_gone = "its tag 'lakestream' is gone"  # then nobody knows what to compare with
+        for why, what in (
+            ("its position was made for table", lambda m: m.update({"table-uuid": other})),
+            ("its format version is 3", lambda m: m.update({"format-version": 3})),
+            ("lacks its current schema", lambda m: m.update({"schemas": []})),
+            (tag_gone, lambda m: m["refs"].pop("lakestream")),
+            ("its tag 'lakestream' was moved to snapshot", tag_back),
+        ):
+            with self.subTest(why):
+                change(what)
+                code = 2 if why == tag_gone else 1
+                for text in (
+                    self.check(1), "".join(self.run_table("verify", code=code)),
+                    self.run_table("list")[0], self.run_table("describe")[0],
+                ):  # fmt: skip
+                    self.assertIn("suspended", text)
+                    self.assertIn(why, text)
+                [line] = self.run_table("list", "--format", "json")[0].splitlines()
+                self.assertIn(why, json.loads(line)["suspended"])
+        self.fresh()
+        self.assertNotIn("suspended", self.run_table("list")[0])
+
+    def test_a_table_behind_a_link_is_checked(self):
+        elsewhere = self.data / "elsewhere"
+        self.table.rename(elsewhere)
+        self.table.symlink_to(elsewhere)
+        self.assertIn("1 tables", self.check(0))
+        self.data_files()[0].unlink()
+        self.assertIn("missing", self.check(1))
+
     def test_inspect_compacted(self):
         found = 0
         for file in sorted(self.data.glob("compacted/default/*/*.parquet")):
@@ -389,9 +465,9 @@ class Tables(unittest.TestCase):
         cli("table", "scan", TOPIC, "--format", "xml", code=2)
         _, error = cli("table", "list", "--data-dir", "/nowhere", code=1)
         self.assertIn("/nowhere/tables", error)
-        for command in ("describe", "scan", "verify"):
-            cli("table", command, "../x", "--data-dir", str(self.data), code=1)
-            _, error = cli("table", command, "none", "--data-dir", str(self.data), code=1)
+        for command, code in (("describe", 1), ("scan", 1), ("verify", 2)):
+            cli("table", command, "../x", "--data-dir", str(self.data), code=code)
+            _, error = cli("table", command, "none", "--data-dir", str(self.data), code=code)
             self.assertIn("there is no table default/none", error)
 
 

@@ -9,6 +9,7 @@
 
 #include "codec/kafka/gen/create_topics_fields.h"
 #include "kafka/handlers/handler.h"
+#include "kafka/topic_configs.h"
 #include "kafka/topics.h"
 
 namespace lakestream::kafka {
@@ -21,8 +22,6 @@ using Asked = Request::CreatableTopic;
 using Answer = Response::CreatableTopicResult;
 
 constexpr std::int16_t replication_factor = 1;  // storage replicates; brokers do not
-constexpr std::int8_t source_topic = 1;
-constexpr std::int8_t source_default = 5;
 
 /// Why a topic is refused: the code and the words.
 struct Refusal {
@@ -70,19 +69,21 @@ Refusal check_assignments(const Asked& asked) {
     return {};
 }
 
-Refusal check_configs(const Asked& asked) {
+/// Properties of the new stream from its configurations.
+Result<catalog::Properties> parse_configs(const Asked& asked) {
+    catalog::Properties properties;
     for (const auto& config : asked.configs) {
         if (!config.value.has_value()) {
-            return {
-                KafkaError::invalid_config,
-                fmt::format("Null value not supported for topic configs: {}", config.name)
-            };
+            return invalid_argument("Null value not supported for topic configs: {}", config.name);
         }
-        if (const Status valid = check_topic_config(config.name, *config.value); !valid.ok()) {
-            return {KafkaError::invalid_config, valid.error().message};
-        }
+        properties[config.name] = *config.value;
     }
-    return {};
+    return parse_topic_configs(properties);
+}
+
+Refusal check_configs(const Asked& asked) {
+    const auto parsed = parse_configs(asked);
+    return parsed.ok() ? Refusal() : Refusal{KafkaError::invalid_config, parsed.error().message};
 }
 
 Refusal check(const Asked& asked, const BrokerOptions& options) {
@@ -123,16 +124,31 @@ std::vector<Response::CreatableTopicConfigs> effective_configs(const catalog::Pr
 ) {
     std::vector<Response::CreatableTopicConfigs> configs;
     for (const TopicConfig& config : topic_configs()) {
-        const auto own = properties.find(std::string(config.name));
-        const bool is_own = own != properties.end();
+        const bool own = properties.contains(std::string(config.name));
+        const auto value = config_value(properties, config);
         configs.push_back({
             .name = std::string(config.name),
-            .value = is_own ? own->second : std::string(config.default_value),
+            .value = value.has_value() ? std::optional(std::string(*value)) : std::nullopt,
             .read_only = false,
-            .config_source = is_own ? source_topic : source_default,
+            .config_source =
+                static_cast<std::int8_t>(own ? ConfigSource::topic : ConfigSource::built_in),
         });
     }
     return configs;
+}
+
+rt::Task<Refusal> check_collision(Call call, const Asked& asked) {
+    const auto other = co_await find_collision(call.shard.backend.catalog, asked.name);
+    if (!other.ok()) {
+        co_return Refusal{to_kafka(other.error()), other.error().message};
+    }
+    if (!other->empty()) {
+        co_return Refusal{
+            KafkaError::invalid_topic_exception,
+            fmt::format("Topic '{}' collides with existing topic: {}", asked.name, *other)
+        };
+    }
+    co_return Refusal();
 }
 
 rt::Task<Answer> create(Call call, const Asked& asked, bool validate_only) {
@@ -140,14 +156,14 @@ rt::Task<Answer> create(Call call, const Asked& asked, bool validate_only) {
     if (Refusal refusal = check(asked, options); refusal.code != KafkaError::none) {
         co_return failed(asked, std::move(refusal));
     }
+    if (Refusal refusal = co_await check_collision(call, asked); refusal.code != KafkaError::none) {
+        co_return failed(asked, std::move(refusal));
+    }
     catalog::StreamSpec spec{
         .name = {.ns = std::string(topic_namespace), .name = asked.name},
         .partitions = partitions_of(asked, options),
-        .properties = {},
+        .properties = *parse_configs(asked),  // checked above
     };
-    for (const auto& config : asked.configs) {
-        spec.properties[config.name] = *config.value;
-    }
     Answer answer{
         .name = asked.name,
         .error_message = std::nullopt,

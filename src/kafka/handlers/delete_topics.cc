@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codec/kafka/gen/delete_topics_fields.h"
+#include "kafka/groups/groups.h"
 #include "kafka/handlers/handler.h"
 #include "kafka/topics.h"
 
@@ -57,6 +58,7 @@ rt::Task<Answer> drop(Call call, const Asked& asked) {
             (*stream)->name, by_id ? std::optional((*stream)->incarnation) : std::nullopt
         );
         if (dropped.ok()) {
+            call.shard.groups.topic_dropped((*stream)->incarnation);
             co_return Answer{.name = (*stream)->name.name, .topic_id = topic_id(**stream)};
         }
         error = dropped.error();

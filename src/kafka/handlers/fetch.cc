@@ -25,6 +25,12 @@ constexpr std::int16_t first_version_with_error = 7;
 /// So long is read what is on the object store, or as long as the client would wait for appends.
 /// Then it gets what is there, and asks for more.
 constexpr auto read_patience = std::chrono::milliseconds(500);
+/// So long a fetch waits for memory, and then it gets no records. Longer than it takes to hang up
+/// on those that do not take theirs.
+constexpr auto memory_patience = std::chrono::seconds(5);
+constexpr auto memory_look = std::chrono::milliseconds(500);
+/// What is remembered of a partition until the response is encoded.
+constexpr std::uint64_t part_bytes = sizeof(PartitionRead) + sizeof(Answer);
 
 /// The records of a partition, with offsets. Damage makes it an error.
 Slices stamped_records(const Call& call, PartitionRead& partition) {
@@ -69,10 +75,10 @@ Answer answer_of(
 
 /// Partitions of one topic that follow each other share an element.
 void add(Response& response, const FetchTarget& target, Answer answer) {
-    if (response.responses.empty() || response.responses.back().topic != target.topic ||
-        response.responses.back().topic_id != target.topic_id) {
+    if (response.responses.empty() || response.responses.back().topic != target.topic->name ||
+        response.responses.back().topic_id != target.topic->id) {
         response.responses.push_back(
-            {.topic = target.topic, .topic_id = target.topic_id, .partitions = {}}
+            {.topic = target.topic->name, .topic_id = target.topic->id, .partitions = {}}
         );
     }
     response.responses.back().partitions.push_back(std::move(answer));
@@ -81,30 +87,36 @@ void add(Response& response, const FetchTarget& target, Answer answer) {
 Response respond(
     const Call& call, const Request& request, FetchPlan& plan, std::span<PartitionRead> partitions
 ) {
-    std::vector<Answer> answers;
-    std::vector<FetchOutcome> outcomes;
-    answers.reserve(partitions.size());
-    outcomes.reserve(partitions.size());
-    for (std::size_t i = 0; i < partitions.size(); ++i) {
-        const Answer& answer =
-            answers.emplace_back(answer_of(call, request, plan.targets[i], partitions[i]));
-        outcomes.push_back({
+    rt::Executor& executor = call.shard.executor;
+    Response response{.responses = {}};
+    Answer answer;
+    auto outcome_of = [&, next = partitions.begin()](const FetchTarget& target) mutable {
+        answer = answer_of(call, request, target, *next++);
+        return FetchOutcome{
             .error = answer.error_code,
             .high_watermark = answer.high_watermark,
             .log_start = answer.log_start_offset,
             .has_records = !answer.records->empty(),
-        });
-    }
-    rt::Executor& executor = call.shard.executor;
-    const std::vector<bool> included =
-        call.shard.fetch_sessions.answer(plan, outcomes, executor.now(), executor.rng());
-    Response response{.session_id = plan.session_id, .responses = {}};
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        if (included[i]) {
-            add(response, plan.targets[i], std::move(answers[i]));
-        }
-    }
+        };
+    };
+    const auto put = [&](const FetchTarget& target) { add(response, target, std::move(answer)); };
+    call.shard.fetch_sessions.answer(plan, executor.now(), executor.rng(), outcome_of, put);
+    response.session_id = plan.session_id;
     return response;
+}
+
+rt::Task<bool> wait_for_memory(Call call) {
+    ResponseMemory& memory = call.shard.response_memory;
+    const MonoTime end = call.shard.executor.now() + memory_patience;
+    while (memory.full()) {
+        const MonoTime now = call.shard.executor.now();
+        if (now >= end || call.shard.stopping) {
+            co_return false;
+        }
+        call.shard.cut_off_slow();
+        co_await memory.freed().wait(std::min<MonoTime>(end, now + memory_look));
+    }
+    co_return true;
 }
 
 }  // namespace
@@ -124,14 +136,19 @@ rt::Task<Response> FetchHandler::handle(Call call, Request request, ResponseMemo
         call.arrived + std::chrono::milliseconds(std::max(request.max_wait_ms, 0));
 
     FetchReader reader(call);
-    co_await reader.resolve(plan.targets);
+    co_await reader.resolve(*plan.reads);
+    const std::uint64_t parts = plan.reads->partitions().size() * part_bytes;
     while (true) {
         grant = {};
+        if (reader.bytes() == 0 && !co_await wait_for_memory(call)) {
+            grant = call.shard.response_memory.take(0);
+            break;
+        }
         grant = call.shard.response_memory.take(wanted);
         const std::uint64_t bytes_min = std::min(asked_min, grant.bytes());
         const Deadline patience = std::max(deadline, call.shard.executor.now() + read_patience);
         co_await reader.read(bytes_min, grant.bytes(), patience);
-        grant.settle(reader.bytes());
+        grant.settle(reader.bytes() + parts);
         if (reader.bytes() >= bytes_min || reader.failed() || !co_await reader.wait(deadline)) {
             break;
         }

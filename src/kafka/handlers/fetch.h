@@ -14,7 +14,7 @@ struct FetchHandler {
     static constexpr codec::kafka::VersionRange versions{4, 18};
 
     static std::uint64_t memory(std::uint64_t frame_bytes) { return frame_bytes * 8 + 4096; }
-    /// Counts the records of the response in `grant`, which lives until they are written.
+    /// Counts what the response will hold in `grant`, which lives until it is written.
     static rt::Task<Response> handle(Call call, Request request, ResponseMemory::Grant& grant);
     static std::optional<Response> refused(KafkaError error, std::int16_t version);
 };

@@ -29,7 +29,8 @@ namespace lakestream::kafka {
 ///
 /// and, where the response has an error of its own, `static Response refused(KafkaError)`. One that
 /// must submit in the order of requests has `begin(Call, Request) -> Task<Begun<Response>>` in
-/// place of `handle`; one whose response holds records takes a `ResponseMemory::Grant&` as well.
+/// place of `handle`; one whose response may be large takes a `ResponseMemory::Grant&` as well,
+/// which is settled on the frame in the end.
 template <class Response>
 struct Begun {
     rt::Task<Response> rest;
@@ -103,9 +104,10 @@ rt::Task<Reply> serve(Call call, typename Handler::Request request) {
     if constexpr (requires(ResponseMemory::Grant& grant) {
                       Handler::handle(call, std::move(request), grant);
                   }) {
-        ResponseMemory::Grant grant;
+        ResponseMemory::Grant grant = call.shard.response_memory.take(0);
         const auto response = co_await Handler::handle(call, std::move(request), grant);
         Reply reply = encode_reply(call, response, call.version);
+        grant.settle(reply.frame.size());
         reply.held = std::move(grant);
         co_return std::move(reply);
     } else {

@@ -101,12 +101,11 @@ rt::Task<bool> run_searches(Call call, std::deque<Search>& queue) {
     while (!queue.empty()) {
         const Search search = queue.front();
         queue.pop_front();
-        log::Engine& engine = call.shard.backend.engine;
-        rt::Semaphore& turns = call.shard.time_search_turns;
+        TimeSearch& by_time = call.shard.time_search;
         const auto found = co_await (
             search.timestamp == max_timestamp
-                ? find_latest_record(engine, turns, search.log, search.bounds.start)
-                : find_since(engine, turns, search.log, search.bounds, search.timestamp)
+                ? by_time.find_latest(search.log, search.bounds.start)
+                : by_time.find_since(search.log, search.bounds, search.timestamp)
         );
         if (found.ok()) {
             put(call, *search.answer, *found);

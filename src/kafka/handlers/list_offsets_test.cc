@@ -11,10 +11,13 @@
 namespace lakestream::kafka {
 namespace {
 
-using namespace testing;
 using codec::Compression;
 using codec::kafka::ListOffsetsRequest;
 using codec::kafka::ListOffsetsResponse;
+using testing::batch_of;
+using testing::TestBroker;
+using testing::TestClient;
+using testing::TestRecord;
 using Answer = ListOffsetsResponse::ListOffsetsPartitionResponse;
 
 class ListOffsets : public ::testing::Test {
@@ -24,8 +27,8 @@ class ListOffsets : public ::testing::Test {
         for (const std::int64_t time : times) {
             records.push_back({.timestamp = time});
         }
-        static_cast<void>(broker.engine.append(
-            {{.log = stream->logs[0],
+        static_cast<void>(broker_.engine.append(
+            {{.log = stream_->logs[0],
               .payload = batch_of(records, {.codec = codec}),
               .records = static_cast<std::int32_t>(times.size()),
               .max_timestamp = std::ranges::max(times)}},
@@ -41,7 +44,7 @@ class ListOffsets : public ::testing::Test {
                       {{.partition_index = 0, .current_leader_epoch = epoch, .timestamp = timestamp}
                       }}}
         };
-        return client.call<ListOffsetsResponse>(request, version).topics.at(0).partitions.at(0);
+        return client_.call<ListOffsetsResponse>(request, version).topics.at(0).partitions.at(0);
     }
 
     std::pair<std::int64_t, std::int64_t> found(std::int64_t timestamp) {
@@ -52,15 +55,15 @@ class ListOffsets : public ::testing::Test {
 
     using At = std::pair<std::int64_t, std::int64_t>;
 
-    TestBroker broker;
-    catalog::StreamPtr stream = broker.catalog.add("events", 2);
-    TestClient client = broker.connect();
+    TestBroker broker_;
+    catalog::StreamPtr stream_ = broker_.catalog.add("events", 2);
+    TestClient client_ = broker_.connect();
 };
 
 TEST_F(ListOffsets, ends_in_every_version) {
     append({10, 20, 30});
     append({40});
-    broker.engine.trim(stream->logs[0], Offset(3));
+    broker_.engine.trim(stream_->logs[0], Offset(3));
     for (int version = 1; version <= 11; ++version) {
         SCOPED_TRACE(version);
         const Answer latest = list(-1, version);
@@ -120,16 +123,16 @@ TEST_F(ListOffsets, times_out_of_order_give_the_first_offset_that_is_late_enough
     EXPECT_EQ(found(51), At(4, 60));
     EXPECT_EQ(found(-3), At(4, 60));  // the first of those with the largest
     append({60, 7});
-    broker.engine.timestamps_known = false;
+    broker_.engine.compact(stream_->logs[0], 0, 3, false);
     EXPECT_EQ(found(-3), At(4, 60));
 }
 
 TEST_F(ListOffsets, search_never_goes_below_the_start_or_into_voids) {
     append({10, 20});
     append({30, 40});
-    broker.engine.add_void(stream->logs[0], 3);
+    broker_.engine.add_void(stream_->logs[0], 3);
     append({50});
-    broker.engine.trim(stream->logs[0], Offset(3));
+    broker_.engine.trim(stream_->logs[0], Offset(3));
     EXPECT_EQ(found(0), At(3, 40));
     EXPECT_EQ(found(45), At(7, 50));
 }
@@ -140,8 +143,8 @@ TEST_F(ListOffsets, a_batch_too_large_to_open_is_answered_from_its_header) {
     for (const std::int64_t time : {30, 50, 40}) {
         records.push_back({.timestamp = time, .value = std::string(12 << 20, 'x')});
     }
-    static_cast<void>(broker.engine.append(
-        {{.log = stream->logs[0],
+    static_cast<void>(broker_.engine.append(
+        {{.log = stream_->logs[0],
           .payload = batch_of(records, {.codec = Compression::zstd}),
           .records = 3,
           .max_timestamp = 50}},
@@ -152,33 +155,84 @@ TEST_F(ListOffsets, a_batch_too_large_to_open_is_answered_from_its_header) {
     EXPECT_EQ(found(-3), At(4, 50));  // its last, as Kafka has it for a compressed batch
 }
 
-TEST_F(ListOffsets, between_two_entries_everything_else_runs) {
+/// Keeps work until it is told to do it.
+class HeldOffloader final : public rt::Offloader {
+  public:
+    void run(rt::Work work) override { held.push_back(std::move(work)); }
+
+    std::vector<rt::Work> held;
+};
+
+rt::Task<void> find_latest(TimeSearch& search, LogId log, std::int64_t expected, int& searching) {
+    const auto latest = co_await search.find_latest(log, Offset(0));
+    EXPECT_EQ((*latest)->timestamp, expected);
+    --searching;
+}
+
+TEST_F(ListOffsets, entries_are_decoded_away_from_the_loop_one_at_a_time) {
     constexpr std::int64_t entries = 50;
     for (std::int64_t i = 0; i < entries; ++i) {
-        append({100 - i});
+        append({100 + i});
     }
-    rt::Semaphore turns(1);
+    broker_.engine.compact(stream_->logs[0], 0, entries, false);
+    HeldOffloader offloader;
+    TimeSearch search(broker_.engine, offloader);
     int searching = 4;
-    int others = 0;
-    const auto search = [&]() -> rt::Task<void> {
-        const auto latest =
-            co_await find_latest_record(broker.engine, turns, stream->logs[0], Offset(0));
-        EXPECT_EQ((*latest)->timestamp, 100);
-        --searching;
-    };
-    rt::TaskScope scope(broker.sim.executor);
-    broker.engine.timestamps_known = false;
+    rt::TaskScope scope(broker_.sim.executor);
     for (int i = 0; i < 4; ++i) {
-        scope.spawn(search());
+        scope.spawn(find_latest(search, stream_->logs[0], 100 + entries - 1, searching));
     }
-    broker.sim.run([&]() -> rt::Task<void> {
-        while (searching > 0) {
-            ++others;
-            co_await rt::yield();
-        }
-    }());
-    EXPECT_GE(others, 4 * entries);
-    broker.sim.run(scope.close());
+    int decoded = 0;
+    broker_.sim.loop.run_for(1ms);
+    while (searching > 0) {
+        ASSERT_EQ(offloader.held.size(), 1U);
+        std::exchange(offloader.held, {}).front()();
+        ++decoded;
+        broker_.sim.loop.run_for(1ms);
+    }
+    EXPECT_EQ(decoded, 4 * entries);
+    broker_.sim.run(scope.close());
+}
+
+TEST_F(ListOffsets, search_by_time_is_exact_in_what_is_compacted) {
+    append({10, 20});
+    append({50, 30}, Compression::zstd);
+    append({40});
+    append({35, 45});
+    append({44, 45}, Compression::lz4);
+    append({5});
+    for (const bool known : {true, false}) {
+        SCOPED_TRACE(known);
+        broker_.engine.compact(stream_->logs[0], 0, known ? 3 : 1, known);  // the first three
+        broker_.engine.compact(stream_->logs[0], 1, known ? 2 : 1, known);  // and two more
+        EXPECT_EQ(found(0), At(0, 10));
+        EXPECT_EQ(found(15), At(1, 20));
+        EXPECT_EQ(found(21), At(2, 50));
+        EXPECT_EQ(found(50), At(2, 50));
+        EXPECT_EQ(found(-3), At(2, 50));
+        broker_.engine.entries_read = 0;
+        EXPECT_EQ(found(51), At(-1, -1));
+        EXPECT_EQ(broker_.engine.entries_read > 0, !known);
+    }
+    broker_.engine.trim(stream_->logs[0], Offset(5));
+    EXPECT_EQ(found(45), At(6, 45));
+    EXPECT_EQ(found(-3), At(6, 45));  // the first of those with the largest
+}
+
+TEST_F(ListOffsets, a_search_reads_each_stretch_once_and_can_be_stopped) {
+    constexpr std::int64_t entries = 50;
+    for (std::int64_t i = 0; i < entries; ++i) {
+        append({100 + i});
+        broker_.engine.compact(stream_->logs[0], static_cast<std::size_t>(i), 1, false);
+    }
+    broker_.engine.entries_read = 0;
+    EXPECT_EQ(found(-3), At(entries - 1, 100 + entries - 1));
+    EXPECT_LE(broker_.engine.entries_read, static_cast<std::size_t>(entries));
+    HeldOffloader offloader;
+    TimeSearch search(broker_.engine, offloader);
+    search.stop();
+    const auto stopped = broker_.sim.run(search.find_latest(stream_->logs[0], Offset(0)));
+    EXPECT_TRUE(stopped.is(ErrorCode::cancelled));
 }
 
 TEST_F(ListOffsets, errors) {
@@ -195,7 +249,7 @@ TEST_F(ListOffsets, errors) {
                 {.name = "other", .partitions = {{.partition_index = 0, .timestamp = -1}}},
             }
     };
-    const auto response = client.call<ListOffsetsResponse>(request, 5);
+    const auto response = client_.call<ListOffsetsResponse>(request, 5);
     const auto& partitions = response.topics.at(0).partitions;
     EXPECT_EQ(partitions.at(0).error_code, KafkaError::none);
     EXPECT_EQ(partitions.at(1).error_code, KafkaError::invalid_request);
@@ -204,18 +258,18 @@ TEST_F(ListOffsets, errors) {
         response.topics.at(1).partitions.at(0).error_code, KafkaError::unknown_topic_or_partition
     );
     append({10});
-    broker.engine.damage(stream->logs[0], 0, Bytes::copy("garbage"));
+    broker_.engine.damage(stream_->logs[0], 0, Bytes::copy("garbage"));
     EXPECT_EQ(list(5).error_code, KafkaError::corrupt_message);
 }
 
 TEST_F(ListOffsets, many_partitions_are_searched_with_bounded_parallelism) {
-    stream = broker.catalog.add("events", 100);
+    stream_ = broker_.catalog.add("events", 100);
     ListOffsetsRequest request{.topics = {{.name = "events", .partitions = {}}}};
     for (std::int32_t i = 0; i < 100; ++i) {
         request.topics[0].partitions.push_back({.partition_index = i, .timestamp = 5});
     }
     append({10});
-    const auto response = client.call<ListOffsetsResponse>(request, 7);
+    const auto response = client_.call<ListOffsetsResponse>(request, 7);
     EXPECT_EQ(response.topics.at(0).partitions.at(0).offset, 0);
     EXPECT_EQ(response.topics.at(0).partitions.at(99).offset, -1);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codec/kafka/gen/metadata_fields.h"
+#include "kafka/handlers/authorized_operations.h"
 #include "kafka/handlers/handler.h"
 #include "kafka/topics.h"
 
@@ -18,9 +19,6 @@ using Request = MetadataHandler::Request;
 using Response = MetadataHandler::Response;
 using Topic = Response::MetadataResponseTopic;
 
-// Bit n = ACL operation n. Without an authorizer, all that apply to the resource.
-constexpr std::int32_t topic_operations = 0b1101'1111'1000;      // 3-8, 10, 11
-constexpr std::int32_t cluster_operations = 0b1'1111'1010'0000;  // 5, 7-12
 constexpr std::int16_t first_version_by_id = 12;
 
 Topic describe(const Call& call, const Request& request, const catalog::StreamInfo& stream) {
@@ -87,6 +85,13 @@ rt::Task<Topic> describe_asked(
             co_return failed(asked, KafkaError::invalid_topic_exception);
         }
         if (call.shard.options.broker.auto_create_topics && request.allow_auto_topic_creation) {
+            const auto other = co_await find_collision(catalog, *asked.name);
+            if (!other.ok() || !other->empty()) {
+                co_return failed(
+                    asked,
+                    other.ok() ? KafkaError::invalid_topic_exception : to_kafka(other.error())
+                );
+            }
             stream = co_await create_topic(call, *asked.name);
         }
     }

@@ -6,6 +6,7 @@
 
 #include "base/endian.h"
 #include "codec/crc32c.h"
+#include "codec/record_reader.h"
 #include "kafka/testing/broker.h"
 
 namespace lakestream::kafka {
@@ -81,7 +82,126 @@ TEST_F(Produce, every_version_stores_the_bytes_and_answers_the_offset) {
         EXPECT_EQ(entry.log, stream->logs[1]);
         EXPECT_FALSE(entry.producer.has_value());
         EXPECT_TRUE(entry.arrived.has_value());
+        EXPECT_TRUE(entry.checked.has_value());
     }
+}
+
+TEST_F(Produce, a_topic_with_a_codec_gets_its_batches_in_it) {
+    constexpr codec::Compression codecs[] = {
+        codec::Compression::none,
+        codec::Compression::gzip,
+        codec::Compression::snappy,
+        codec::Compression::lz4,
+        codec::Compression::zstd,
+    };
+    for (const codec::Compression wanted : codecs) {
+        const std::string type = wanted == codec::Compression::none
+                                     ? "uncompressed"
+                                     : std::string(codec::to_string(wanted));
+        broker.catalog.add(type, 1, {{"compression.type", type}});
+        for (const codec::Compression sent : codecs) {
+            SCOPED_TRACE(fmt::format("{} to {}", codec::to_string(sent), type));
+            const Bytes batch = batch_of({{now, std::string(5000, 'a')}, {now}}, {.codec = sent});
+            EXPECT_EQ(produce(batch, 9, {.topic = type}).error_code, KafkaError::none);
+            const log::AppendRequest& entry = broker.engine.appended.back();
+            EXPECT_EQ(entry.payload == batch, sent == wanted);
+            EXPECT_EQ(entry.records, 2);
+            const auto headers = codec::validate_batches(entry.payload.span(), {});
+            ASSERT_TRUE(headers.ok()) << headers.error().to_string();
+            EXPECT_EQ(headers->front().codec(), wanted);
+            auto records = codec::RecordReader::open(entry.payload, 10'000);
+            codec::Record record;
+            ASSERT_TRUE(records->next(record));
+            EXPECT_EQ(record.value->size(), 5000);
+        }
+    }
+}
+
+TEST_F(Produce, what_cannot_be_compressed_again_is_refused) {
+    broker.catalog.add("plain", 1, {{"compression.type", "uncompressed"}});
+    broker.catalog.add(
+        "small", 1, {{"compression.type", "zstd"}, {"max.decompressed.message.bytes", "1000"}}
+    );
+    const auto packed = [](std::size_t bytes) {
+        return batch_of({{now, std::string(bytes, 'a')}}, {.codec = codec::Compression::gzip});
+    };
+    EXPECT_EQ(
+        produce(packed(1 << 21), 9, {.topic = "plain"}).error_code, KafkaError::message_too_large
+    );
+    EXPECT_EQ(
+        produce(packed(64 << 20), 9, {.topic = "plain"}).error_code, KafkaError::message_too_large
+    );
+    EXPECT_EQ(
+        produce(packed(5000), 9, {.topic = "small"}).error_code, KafkaError::message_too_large
+    );
+    EXPECT_EQ(produce(packed(500), 9, {.topic = "small"}).error_code, KafkaError::none);
+    // A batch whose records are no records, under a CRC that is right.
+    const Bytes whole = packed(100);
+    std::vector<std::byte> broken(whole.begin(), whole.end());
+    for (std::size_t i = codec::batch_header_bytes; i < broken.size(); ++i) {
+        broken[i] = std::byte{0xff};
+    }
+    codec::stamp_append_time(broken, now);  // gives it its CRC
+    const Bytes wrong = changed(Bytes::own(std::move(broken)), 22, std::byte{1});
+    std::vector<std::byte> bytes(wrong.begin(), wrong.end());
+    store_be(bytes.data() + 17, codec::crc32c(std::span(bytes).subspan(21)));
+    EXPECT_EQ(
+        produce(Bytes::own(std::move(bytes)), 9, {.topic = "plain"}).error_code,
+        KafkaError::invalid_record
+    );
+    // Nothing of all that is still held.
+    EXPECT_EQ(produce(packed(1000), 9, {.topic = "plain"}).error_code, KafkaError::none);
+}
+
+TEST_F(Produce, requests_keep_their_order_while_batches_are_compressed_again) {
+    broker.catalog.add("slow", 1, {{"compression.type", "zstd"}});
+    std::vector<std::int32_t> sent;
+    for (int i = 0; i < 5; ++i) {
+        const Bytes batch = batch_of({{now + i}});
+        const Ask ask{.topic = i % 2 == 0 ? "slow" : "events"};
+        sent.push_back(client.send(request_of(batch, ask), 9));
+    }
+    for (const std::int32_t id : sent) {
+        const auto response = client.receive<ProduceResponse>(id, 9);
+        EXPECT_EQ(response.responses.at(0).partition_responses.at(0).error_code, KafkaError::none);
+    }
+    ASSERT_EQ(broker.engine.appended.size(), 5);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(broker.engine.appended[static_cast<std::size_t>(i)].max_timestamp, now + i);
+    }
+}
+
+TEST_F(Produce, a_topic_with_append_time_gives_records_the_time_of_the_broker) {
+    broker.catalog.add("stamped", 1, {{"message.timestamp.type", "LogAppendTime"}});
+    const std::int64_t begun = to_ms(broker.sim.clock.wall_now());
+    const Bytes batch = batch_of(
+        {{5, "a"}, {now + 86'400'000 * 3, "b"}},
+        {.producer_id = 9, .producer_epoch = 0, .base_sequence = 0}
+    );
+    const Answer answer = produce(batch, 9, {.topic = "stamped"});
+    EXPECT_EQ(answer.error_code, KafkaError::none);  // of any age
+    EXPECT_GE(answer.log_append_time_ms, begun);
+    EXPECT_LT(answer.log_append_time_ms, begun + 60'000);
+    const log::AppendRequest& entry = broker.engine.appended.back();
+    EXPECT_EQ(entry.max_timestamp, answer.log_append_time_ms);
+    const auto headers = codec::validate_batches(entry.payload.span(), {});  // also its CRC
+    ASSERT_TRUE(headers.ok()) << headers.error().to_string();
+    EXPECT_EQ(headers->front().timestamp_type(), codec::TimestampType::log_append_time);
+    EXPECT_EQ(headers->front().max_timestamp, answer.log_append_time_ms);
+    EXPECT_EQ(headers->front().producer_id, 9);
+    auto records = codec::RecordReader::open(entry.payload, 1000);
+    for (codec::Record record; records->next(record);) {
+        EXPECT_EQ(record.timestamp, answer.log_append_time_ms);
+    }
+    EXPECT_TRUE(records->status().ok());
+    // Sent again, later: what the first copy was given.
+    broker.sim.run([](rt::SimTest& sim) -> rt::Task<bool> {
+        co_await rt::sleep_until(sim.executor.now() + 5s);
+        co_return true;
+    }(broker.sim));
+    const Answer again = produce(batch, 9, {.topic = "stamped"});
+    EXPECT_EQ(again.base_offset, answer.base_offset);
+    EXPECT_EQ(again.log_append_time_ms, answer.log_append_time_ms);
 }
 
 TEST_F(Produce, unknown_topics_partitions_and_ids) {

@@ -10,7 +10,6 @@
 namespace lakestream::kafka {
 namespace {
 
-using namespace testing;
 using codec::kafka::CreateTopicsRequest;
 using codec::kafka::CreateTopicsResponse;
 using codec::kafka::DeleteTopicsRequest;
@@ -18,6 +17,8 @@ using codec::kafka::DeleteTopicsResponse;
 using codec::kafka::MetadataRequest;
 using codec::kafka::MetadataResponse;
 using codec::kafka::Uuid;
+using testing::TestBroker;
+using testing::TestClient;
 
 class Topics : public ::testing::Test {
   protected:
@@ -26,7 +27,7 @@ class Topics : public ::testing::Test {
         for (std::string& name : names) {
             request.topics->push_back({.name = std::move(name)});
         }
-        return client.call<MetadataResponse>(request, version);
+        return client_.call<MetadataResponse>(request, version);
     }
 
     CreateTopicsResponse::CreatableTopicResult create(
@@ -35,7 +36,7 @@ class Topics : public ::testing::Test {
         const CreateTopicsRequest request{
             .topics = {std::move(topic)}, .validate_only = validate_only
         };
-        return client.call<CreateTopicsResponse>(request, version).topics.at(0);
+        return client_.call<CreateTopicsResponse>(request, version).topics.at(0);
     }
 
     KafkaError code(CreateTopicsRequest::CreatableTopic topic) {
@@ -54,12 +55,12 @@ class Topics : public ::testing::Test {
         };
     }
 
-    TestBroker broker{ServerOptions{.broker = {.partitions_default = 4}}};
-    TestClient client = broker.connect();
+    TestBroker broker_{ServerOptions{.broker = {.partitions_default = 4}}};
+    TestClient client_ = broker_.connect();
 };
 
 TEST_F(Topics, metadata_describes_in_every_version) {
-    const auto stream = broker.catalog.add("events", 2);
+    const auto stream = broker_.catalog.add("events", 2);
     for (int version = 0; version <= 13; ++version) {
         SCOPED_TRACE(version);
         const auto response = metadata({"events", "events"}, version);
@@ -84,22 +85,22 @@ TEST_F(Topics, metadata_describes_in_every_version) {
 }
 
 TEST_F(Topics, metadata_of_all_of_none_and_by_id) {
-    const auto stream = broker.catalog.add("a", 1);
-    broker.catalog.add("b", 1);
+    const auto stream = broker_.catalog.add("a", 1);
+    broker_.catalog.add("b", 1);
     EXPECT_EQ(metadata({}, 0).topics.size(), 2);  // version 0: empty means all
     EXPECT_EQ(metadata({}, 1).topics.size(), 0);
     const MetadataRequest all{.topics = std::nullopt};
-    EXPECT_EQ(client.call<MetadataResponse>(all, 1).topics.size(), 2);
+    EXPECT_EQ(client_.call<MetadataResponse>(all, 1).topics.size(), 2);
 
     MetadataRequest by_id;
     by_id.topics->push_back({.topic_id = Uuid{stream->incarnation}, .name = std::nullopt});
     by_id.topics->push_back({.topic_id = Uuid{{std::byte{1}}}, .name = std::nullopt});
-    const auto response = client.call<MetadataResponse>(by_id, 12);
+    const auto response = client_.call<MetadataResponse>(by_id, 12);
     EXPECT_EQ(response.topics.at(0).name, "a");
     EXPECT_EQ(response.topics.at(1).error_code, KafkaError::unknown_topic_id);
     EXPECT_EQ(response.topics.at(1).name, std::nullopt);
     EXPECT_EQ(
-        client.call<MetadataResponse>(by_id, 10).topics.at(0).error_code,
+        client_.call<MetadataResponse>(by_id, 10).topics.at(0).error_code,
         KafkaError::invalid_request
     );
 }
@@ -125,18 +126,18 @@ TEST_F(Topics, metadata_creates_topics_only_where_it_may) {
 }
 
 TEST_F(Topics, metadata_says_what_is_authorized_when_asked) {
-    broker.catalog.add("a", 1);
+    broker_.catalog.add("a", 1);
     MetadataRequest request{
         .include_cluster_authorized_operations = true, .include_topic_authorized_operations = true
     };
     request.topics->push_back({.name = "a"});
-    const auto response = client.call<MetadataResponse>(request, 8);
+    const auto response = client_.call<MetadataResponse>(request, 8);
     EXPECT_EQ(response.topics.at(0).topic_authorized_operations, 3576);
     EXPECT_EQ(response.cluster_authorized_operations, 8096);
 }
 
 TEST_F(Topics, an_unavailable_catalog_is_retriable) {
-    broker.catalog.error = unavailable("no metadata store");
+    broker_.catalog.error = unavailable("no metadata store");
     const KafkaError error = metadata({"a"}).topics.at(0).error_code;
     EXPECT_TRUE(codec::kafka::is_retriable(error));
 }
@@ -196,15 +197,30 @@ TEST_F(Topics, create_checks_names_and_configs) {
     EXPECT_EQ(with("retention.ms", std::nullopt).error_code, KafkaError::invalid_config);
     EXPECT_EQ(with("retention.ms", "soon").error_code, KafkaError::invalid_config);
     EXPECT_EQ(with("retention.ms", "-2").error_code, KafkaError::invalid_config);
-    EXPECT_EQ(with("cleanup.policy", "compact,delete").error_code, KafkaError::none);
+    EXPECT_EQ(with("cleanup.policy", "delete").error_code, KafkaError::none);
+    const auto compacted = with("cleanup.policy", "compact,delete");
+    EXPECT_EQ(compacted.error_code, KafkaError::invalid_config);
+    EXPECT_NE(compacted.error_message->find("key compaction is not built"), std::string::npos);
     EXPECT_EQ(with("cleanup.policy", "shred").error_code, KafkaError::invalid_config);
     EXPECT_EQ(with("compression.type", "producer").error_code, KafkaError::none);
     EXPECT_EQ(with("min.cleanable.dirty.ratio", "0.1").error_code, KafkaError::none);
     EXPECT_EQ(with("min.cleanable.dirty.ratio", "2").error_code, KafkaError::invalid_config);
-    EXPECT_EQ(
-        with("message.timestamp.type", "LogAppendTime").error_code, KafkaError::invalid_config
-    );
+    EXPECT_EQ(with("message.timestamp.type", "LogAppendTime").error_code, KafkaError::none);
+    EXPECT_EQ(with("message.timestamp.type", "Sometime").error_code, KafkaError::invalid_config);
     EXPECT_EQ(with("lakestream.table", "true").error_code, KafkaError::none);
+}
+
+TEST_F(Topics, names_that_differ_in_dots_and_underlines_only_collide) {
+    EXPECT_EQ(code(topic("a.b_c")), KafkaError::none);
+    const auto refused = create(topic("a_b.c"));
+    EXPECT_EQ(refused.error_code, KafkaError::invalid_topic_exception);
+    EXPECT_EQ(refused.error_message, "Topic 'a_b.c' collides with existing topic: a.b_c");
+    EXPECT_EQ(create(topic("a_b_c"), 7, true).error_code, KafkaError::invalid_topic_exception);
+    EXPECT_EQ(code(topic("a.b_c")), KafkaError::topic_already_exists);
+    EXPECT_EQ(code(topic("a-b-c")), KafkaError::none);
+    EXPECT_EQ(code(topic("a.b_cd")), KafkaError::none);
+    EXPECT_EQ(metadata({"a.b.c"}).topics.at(0).error_code, KafkaError::invalid_topic_exception);
+    EXPECT_EQ(metadata({"a.b_c"}).topics.at(0).error_code, KafkaError::none);
 }
 
 TEST_F(Topics, create_with_assignments) {
@@ -227,10 +243,10 @@ TEST_F(Topics, create_validates_only_and_refuses_doubles) {
     EXPECT_EQ(
         metadata({"a"}, 9, false).topics.at(0).error_code, KafkaError::unknown_topic_or_partition
     );
-    broker.catalog.add("a", 1);
+    broker_.catalog.add("a", 1);
     EXPECT_EQ(create(topic("a", 2), 7, true).error_code, KafkaError::topic_already_exists);
     const CreateTopicsRequest request{.topics = {topic("b"), topic("c"), topic("b")}};
-    const auto response = client.call<CreateTopicsResponse>(request, 7);
+    const auto response = client_.call<CreateTopicsResponse>(request, 7);
     ASSERT_EQ(response.topics.size(), 2);
     EXPECT_EQ(response.topics[0].error_code, KafkaError::invalid_request);
     EXPECT_EQ(response.topics[1].error_code, KafkaError::none);
@@ -240,7 +256,7 @@ TEST_F(Topics, one_request_creates_only_so_many_partitions) {
     const CreateTopicsRequest request{
         .topics = {topic("a", 60'000), topic("b", 60'000), topic("c", 0)}
     };
-    const auto response = client.call<CreateTopicsResponse>(request, 7);
+    const auto response = client_.call<CreateTopicsResponse>(request, 7);
     EXPECT_EQ(response.topics.at(0).error_code, KafkaError::none);
     EXPECT_EQ(response.topics.at(1).error_code, KafkaError::policy_violation);
     EXPECT_EQ(response.topics.at(2).error_code, KafkaError::invalid_partitions);
@@ -249,14 +265,14 @@ TEST_F(Topics, one_request_creates_only_so_many_partitions) {
 TEST_F(Topics, delete_in_every_version) {
     for (int version = 1; version <= 6; ++version) {
         SCOPED_TRACE(version);
-        const auto stream = broker.catalog.add("a", 1);
+        const auto stream = broker_.catalog.add("a", 1);
         DeleteTopicsRequest request;
         if (version >= 6) {
             request.topics = {{.name = std::nullopt, .topic_id = Uuid{stream->incarnation}}};
         } else {
             request.topic_names = {"a"};
         }
-        const auto response = client.call<DeleteTopicsResponse>(request, version);
+        const auto response = client_.call<DeleteTopicsResponse>(request, version);
         EXPECT_EQ(response.responses.at(0).error_code, KafkaError::none);
         EXPECT_EQ(response.responses.at(0).name, "a");
         EXPECT_EQ(
@@ -267,7 +283,7 @@ TEST_F(Topics, delete_in_every_version) {
 }
 
 TEST_F(Topics, delete_refusals) {
-    broker.catalog.add("a", 1);
+    broker_.catalog.add("a", 1);
     const DeleteTopicsRequest request{
         .topics =
             {
@@ -278,7 +294,7 @@ TEST_F(Topics, delete_refusals) {
                 {.name = "none"},
             }
     };
-    const auto response = client.call<DeleteTopicsResponse>(request, 6);
+    const auto response = client_.call<DeleteTopicsResponse>(request, 6);
     const auto code = [&](std::size_t i) { return response.responses.at(i).error_code; };
     EXPECT_EQ(code(0), KafkaError::unknown_topic_or_partition);
     EXPECT_EQ(code(1), KafkaError::unknown_topic_id);

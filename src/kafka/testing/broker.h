@@ -16,6 +16,7 @@
 #include "kafka/server.h"
 #include "kafka/testing/fake_catalog.h"
 #include "kafka/testing/fake_engine.h"
+#include "meta/memory_store.h"
 #include "net/sim/network.h"
 #include "rt/sim/testing.h"
 
@@ -119,7 +120,11 @@ class TestClient {
 /// Everything in one simulated world, on one executor.
 class TestBroker {
   public:
-    explicit TestBroker(const ServerOptions& options = {}, std::uint64_t seed = 1)
+    explicit TestBroker(
+        const ServerOptions& options = {},
+        std::uint64_t seed = 1,
+        std::span<const BrokerConfig> settings = {}  // outlive the broker
+    )
         : sim(seed),
           cluster{
               .id = "test-cluster",
@@ -134,7 +139,15 @@ class TestBroker {
           server(
               sim.executor,
               {&sim.executor},
-              Backend{.engine = engine, .catalog = catalog, .cluster = cluster, .metrics = metrics},
+              Backend{
+                  .engine = engine,
+                  .offloader = offloader,
+                  .catalog = catalog,
+                  .metadata = metadata,
+                  .cluster = cluster,
+                  .metrics = metrics,
+                  .settings = settings,
+              },
               options
           ) {
         auto listener = broker_network.listen(sim.executor, {.host = "broker", .port = 9092});
@@ -158,8 +171,11 @@ class TestBroker {
     }
 
     rt::SimTest sim;
+    rt::SimOffloader offloader{sim.executor, 1ms};
     FakeEngine engine;
     FakeCatalog catalog;
+    meta::MemoryMetadata metadata_service{sim.executor};
+    meta::MemoryStore metadata{metadata_service, sim.executor};
     Cluster cluster;
     metrics::Registry registry;
     net::SimWires wires;

@@ -73,6 +73,34 @@ class FakeCatalog final : public catalog::Catalog {
         co_return streams;
     }
 
+    rt::Task<Result<catalog::StreamPtr>> change_properties(
+        catalog::StreamName name,
+        std::array<std::byte, 16> incarnation,
+        catalog::PropertiesChange change
+    ) override {
+        auto found = LKS_CO_TRY(co_await load(name));
+        if (found->incarnation != incarnation) {
+            co_return not_found("stream {} has another incarnation", name.name);
+        }
+        auto changed = std::make_shared<catalog::StreamInfo>(*found);
+        changed->properties = LKS_CO_TRY(change(found->properties));
+        co_return streams_[std::move(name)] = std::move(changed);
+    }
+
+    rt::Task<Result<catalog::StreamPtr>> grow(
+        catalog::StreamName name, std::array<std::byte, 16> incarnation, std::uint32_t partitions
+    ) override {
+        auto found = LKS_CO_TRY(co_await load(name));
+        if (found->incarnation != incarnation) {
+            co_return not_found("stream {} has another incarnation", name.name);
+        }
+        auto grown = std::make_shared<catalog::StreamInfo>(*found);
+        while (grown->logs.size() < partitions) {
+            grown->logs.emplace_back(++last_log_);
+        }
+        co_return streams_[std::move(name)] = std::move(grown);
+    }
+
     rt::Task<Status> drop(
         catalog::StreamName name, std::optional<std::array<std::byte, 16>> incarnation
     ) override {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
+#include "codec/crc32c.h"
 #include "log/engine.h"
 #include "rt/signal.h"
 
@@ -23,8 +25,8 @@ class FakeEngine final : public log::Engine {
     std::optional<Error> append_error;  // answers every append
     std::optional<Error> read_error;    // answers every read
     std::size_t entries_per_read_max = 1000;
-    bool timestamps_known = true;     // else any record may hold the newest
     std::size_t read_bytes_last = 0;  // of the newest call of `read`, all logs
+    std::size_t entries_read = 0;     // by all calls of `read`
     Deadline append_deadline{};       // of the newest append
     std::vector<log::AppendRequest> appended;
 
@@ -41,7 +43,7 @@ class FakeEngine final : public log::Engine {
         log.entries.push_back({.range = {log.end, log.end + count}, .payload = {}, .is_void = true}
         );
         log.end = log.end + count;
-        log.max_timestamps.push_back(-1);
+        log.records.push_back({log.entries.back().range, -1});
         appended_.notify_all();
     }
 
@@ -50,8 +52,22 @@ class FakeEngine final : public log::Engine {
         log.start = start;
         while (!log.entries.empty() && log.entries.front().range.end <= start) {
             log.entries.erase(log.entries.begin());
-            log.max_timestamps.erase(log.max_timestamps.begin());
         }
+        std::erase_if(log.records, [&](const Record& record) { return record.range.end <= start; });
+    }
+
+    /// From now on one index record stands for `count` that were there, from the `first` on. Its
+    /// newest timestamp is known, or is not.
+    void compact(LogId id, std::size_t first, std::size_t count, bool known) {
+        std::vector<Record>& records = logs_[id].records;
+        const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto end = begin + static_cast<std::ptrdiff_t>(count);
+        Record compacted{{begin->range.begin, std::prev(end)->range.end}, std::nullopt};
+        if (known) {
+            compacted.newest = std::ranges::max_element(begin, end, {}, &Record::newest)->newest;
+        }
+        *begin = compacted;
+        records.erase(std::next(begin), end);
     }
 
     /// Replace the bytes of an entry that is there.
@@ -65,6 +81,10 @@ class FakeEngine final : public log::Engine {
         append_deadline = deadline;
         std::vector<Result<log::Appended>> results;
         for (log::AppendRequest& request : requests) {
+            if (const auto& checked = request.checked) {  // which the real one believes
+                const auto bytes = request.payload.span().subspan(checked->begin);
+                LKS_ASSERT(codec::crc32c(bytes) == checked->crc32c);
+            }
             results.push_back(append_one(request));
             appended.push_back(std::move(request));
         }
@@ -96,6 +116,28 @@ class FakeEngine final : public log::Engine {
         return rt::Future<std::vector<Result<log::LogBounds>>>::ready(std::move(results));
     }
 
+    rt::Future<std::vector<Result<std::int64_t>>> sizes(std::vector<LogId> logs) override {
+        std::vector<Result<std::int64_t>> results;
+        for (const LogId id : logs) {
+            std::int64_t bytes = 0;
+            for (const log::ReadEntry& entry : logs_[id].entries) {
+                bytes += static_cast<std::int64_t>(entry.payload.size());
+            }
+            results.emplace_back(bytes);
+        }
+        return rt::Future<std::vector<Result<std::int64_t>>>::ready(std::move(results));
+    }
+
+    rt::Task<Result<std::vector<log::ActiveProducer>>> producers(LogId id) override {
+        std::vector<log::ActiveProducer> active;
+        for (const auto& [producer, state] : logs_[id].producers) {
+            active.push_back(
+                {.id = producer, .epoch = state.epoch, .last_sequence = state.next - 1, .seen = {}}
+            );
+        }
+        co_return active;
+    }
+
     rt::Task<bool> wait_append(std::vector<log::LogPosition> positions, Deadline deadline)
         override {
         while (true) {
@@ -113,28 +155,36 @@ class FakeEngine final : public log::Engine {
     rt::Task<Result<std::optional<log::TimestampHint>>> find_timestamp(
         LogId id, std::int64_t timestamp, Offset from
     ) override {
-        for (std::size_t i = 0; i < logs_[id].entries.size(); ++i) {
-            const log::ReadEntry& entry = logs_[id].entries[i];
-            if (entry.range.end > from && logs_[id].max_timestamps[i] >= timestamp) {
-                co_return std::optional(log::TimestampHint{entry.range});
+        for (const Record& record : logs_[id].records) {
+            if (record.range.end > from && record.newest.value_or(timestamp) >= timestamp) {
+                co_return std::optional(log::TimestampHint{record.range});
             }
         }
         co_return std::optional<log::TimestampHint>();
     }
 
     rt::Task<Result<std::vector<log::TimestampHint>>> find_max_timestamp(LogId id) override {
-        const Log& log = logs_[id];
+        const std::vector<Record>& records = logs_[id].records;
+        const auto best = std::ranges::max_element(records, {}, &Record::newest);
         std::vector<log::TimestampHint> hints;
-        if (!timestamps_known) {
-            for (const log::ReadEntry& entry : log.entries) {
-                hints.push_back({entry.range});
+        for (auto record = records.begin(); record != records.end(); ++record) {
+            if (record == best || !record->newest.has_value()) {
+                hints.push_back({record->range});
             }
-        } else if (!log.max_timestamps.empty()) {
-            const auto best =
-                std::ranges::max_element(log.max_timestamps) - log.max_timestamps.begin();
-            hints.push_back({log.entries[static_cast<std::size_t>(best)].range});
         }
         co_return hints;
+    }
+
+    rt::Task<Result<log::LogBounds>> trim(LogId id, std::optional<Offset> to) override {
+        const Log& log = logs_[id];
+        const Offset start = to.value_or(log.end);
+        if (start > log.end) {
+            co_return out_of_range("offset {}", start.v);
+        }
+        if (start > log.start) {
+            trim(id, start);
+        }
+        co_return log::LogBounds{log.start, log.end};
     }
 
     rt::Task<void> fence(LogId) override { co_return; }
@@ -146,11 +196,17 @@ class FakeEngine final : public log::Engine {
         std::map<std::int32_t, Offset> batches;  // by first sequence
     };
 
+    /// Of the index.
+    struct Record {
+        OffsetRange range;
+        std::optional<std::int64_t> newest;
+    };
+
     struct Log {
         Offset start;
         Offset end;
         std::vector<log::ReadEntry> entries;
-        std::vector<std::int64_t> max_timestamps;
+        std::vector<Record> records;
         std::map<std::int64_t, Producer> producers;
     };
 
@@ -192,7 +248,7 @@ class FakeEngine final : public log::Engine {
         const Offset offset = log.end;
         log.end = log.end + request.records;
         log.entries.push_back({.range = {offset, log.end}, .payload = request.payload});
-        log.max_timestamps.push_back(request.max_timestamp);
+        log.records.push_back({{offset, log.end}, request.max_timestamp});
         return log::Appended{.offset = offset, .created = {}};
     }
 
@@ -216,6 +272,7 @@ class FakeEngine final : public log::Engine {
                 break;
             }
             read_bytes_last += entry.payload.size();
+            ++entries_read;
             batch.entries.push_back(entry);
         }
         return batch;

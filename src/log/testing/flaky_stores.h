@@ -2,6 +2,7 @@
 // Stores that delay, fail, lose answers and apply late, for the log engine's own tests.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Flakiness {
     std::uint64_t lose_answer = 0;  // applied, answered outcome_unknown
     std::uint64_t apply_late = 0;   // answered outcome_unknown, applied seconds later
     Duration delay_max = Duration(0);
+    Duration put_time = Duration(0);  // every put of an object takes so long, and its delay
 };
 
 /// Index puts through a bad network: the shape of what a broken stream to a real server does.
@@ -30,14 +32,29 @@ class FlakyMetadata final : public meta::testing::ForwardingStore {
     rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
         override {
         ++writes;
+        if (refusing.has_value()) {
+            return rt::submit(executor_, refuse(*refusing));
+        }
+        if (failing_puts.has_value()) {
+            return rt::submit(executor_, fail_puts(*failing_puts, batch.puts.size()));
+        }
         return rt::submit(executor_, deliver(shard, std::move(batch)));
     }
 
     rt::TaskScope& scope() { return scope_; }
 
     std::uint64_t writes = 0;
+    std::optional<Error> refusing;      // every write answers this, and nothing is applied
+    std::optional<Error> failing_puts;  // or each of its puts does
 
   private:
+    static rt::Task<Result<meta::ShardBatchDone>> refuse(Error error) { co_return error; }
+    static rt::Task<Result<meta::ShardBatchDone>> fail_puts(Error error, std::size_t puts) {
+        meta::ShardBatchDone done;
+        done.puts.assign(puts, error);
+        co_return done;
+    }
+
     rt::Task<Result<meta::ShardBatchDone>> deliver(meta::ShardId shard, meta::ShardBatch batch) {
         rt::Rng& rng = executor_.rng();
         co_await rt::sleep_until(executor_.now() + delay());
@@ -82,7 +99,7 @@ class FlakyObjects final : public objstore::ForwardingStore {
     rt::Task<Status> put(std::string name, Slices body, objstore::IfExists if_exists) override {
         rt::Executor& executor = co_await rt::this_executor();
         ++puts;
-        co_await rt::sleep_until(executor.now() + delay(executor));
+        co_await rt::sleep_until(executor.now() + how_.put_time + delay(executor));
         if (failing.has_value()) {
             co_return *failing;
         }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "meta/embedded/rocksdb_log.h"
 #include "meta/embedded/rows.h"
 #include "meta/key_order.h"
 
@@ -70,8 +71,7 @@ rocksdb::Options rocksdb_options(const EmbeddedOptions& options, rocksdb::Env* e
     rocks.ttl = 0;
     rocks.periodic_compaction_seconds = 0;
     rocks.listeners.push_back(std::make_shared<NoSelfRepair>());
-    rocks.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-    rocks.keep_log_file_num = 2;
+    rocks.info_log = std::make_shared<RocksdbLog>();
     return rocks;
 }
 

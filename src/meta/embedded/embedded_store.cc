@@ -31,6 +31,7 @@ constexpr std::size_t group_bytes_max = std::size_t{4} << 20;
 constexpr std::size_t page_bytes_max = std::size_t{1} << 20;
 constexpr std::size_t operation_bytes = 128;  // what a queued write takes beside its data
 constexpr std::chrono::milliseconds retry_when_full{20};
+constexpr std::chrono::seconds failure_counts{30};
 
 struct Write {
     ShardBatch batch;
@@ -62,29 +63,28 @@ void refuse(Request request, const Error& error) {
 
 class Metrics {
   public:
-    explicit Metrics(metrics::Registry& registry) : registry_(registry) {
-        registry.add("lakestream_meta_commits_total", "Groups of writes made durable", commits);
-        registry.add("lakestream_meta_writes_total", "Writes in these groups", writes);
-        registry.add(
-            "lakestream_meta_queue_bytes", "Writes that wait for their group", queue_bytes
+    Metrics(metrics::Registry& registry, rt::Executor& executor) : registrations_(registry) {
+        metrics::Registrations& out = registrations_;
+        out.add("lakestream_meta_commits_total", "Groups of writes made durable.", commits);
+        out.add("lakestream_meta_writes_total", "Writes in these groups.", writes);
+        out.add("lakestream_meta_queue_bytes", "Writes that wait for their group.", queue_bytes);
+        out.add("lakestream_meta_throttled_total", "Writes refused by a full queue.", throttled);
+        out.add("lakestream_meta_commit_failures_total", "Groups of unknown outcome.", failures);
+        out.add("lakestream_meta_commit_seconds", "Time to apply and commit a group.", seconds);
+        constexpr std::string_view reads_help =
+            "Records read and pages of scans: from memory, or by a thread that may go to the disk.";
+        out.add("lakestream_meta_reads_total", reads_help, memory_reads, {{"from", "memory"}});
+        out.add("lakestream_meta_reads_total", reads_help, disk_reads, {{"from", "disk"}});
+        out.add(
+            "lakestream_meta_read_seconds",
+            "Time of a read that may go to the disk, the wait for a thread included.",
+            read_seconds
         );
-        registry.add(
-            "lakestream_meta_throttled_total", "Writes refused by a full queue", throttled
+        out.collect_gauge(
+            "lakestream_meta_last_commit_age_seconds",
+            "Since a group of writes was last made durable; none yet: absent.",
+            [this, &executor] { return metrics::sample(committed.age(executor.now())); }
         );
-        registry.add(
-            "lakestream_meta_commit_failures_total", "Groups of unknown outcome", failures
-        );
-        registry.add("lakestream_meta_commit_seconds", "Time to apply and commit a group", seconds);
-    }
-    Metrics(const Metrics&) = delete;
-    Metrics& operator=(const Metrics&) = delete;
-    ~Metrics() {
-        registry_.remove(&commits);
-        registry_.remove(&writes);
-        registry_.remove(&queue_bytes);
-        registry_.remove(&throttled);
-        registry_.remove(&failures);
-        registry_.remove(&seconds);
     }
 
     metrics::Counter commits;
@@ -93,9 +93,13 @@ class Metrics {
     metrics::Counter throttled;
     metrics::Counter failures;
     metrics::Histogram seconds{metrics::latency_bounds};
+    metrics::Counter memory_reads;
+    metrics::Counter disk_reads;
+    metrics::Histogram read_seconds{metrics::latency_bounds};
+    metrics::LastSuccess committed;
 
   private:
-    metrics::Registry& registry_;
+    metrics::Registrations registrations_;
 };
 
 }  // namespace
@@ -113,7 +117,7 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
         : options_(std::move(options)),
           executor_(executor),
           offloader_(offloader),
-          metrics_(std::in_place, registry),
+          metrics_(std::in_place, registry, executor),
           state_(std::move(state)),
           database_(std::move(database)) {}
 
@@ -128,7 +132,9 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
     /// Run `read` on the offloader; `cancelled` when the store has closed before it began.
     template <class Function>
     auto offload_read(Function read) -> rt::Future<decltype(read())>;
+    void note_memory_read() { metrics_->memory_reads.add(); }
     void expire_old_sessions();
+    Status write_health();
     void close();
 
   private:
@@ -145,6 +151,7 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
     Answer apply(GroupRecords& records, Request request, std::vector<ChangeBatch>& changes);
     Answer apply_write(GroupRecords& records, Write write, std::vector<ChangeBatch>& changes);
     Status commit(Database& database, GroupRecords& records);
+    void note(const Status& written);
     Result<std::shared_ptr<Database>> working_database();
 
     const EmbeddedOptions options_;
@@ -163,6 +170,8 @@ class EmbeddedStore::Core : public std::enable_shared_from_this<Core> {
     Error closed_because_;
     std::deque<Request> queue_;
     std::size_t queue_bytes_ = 0;
+    Status written_;  // how the newest write ended, and when
+    MonoTime written_at_;
     std::size_t running_ = 0;
     bool scheduled_ = false;
     bool closing_ = false;
@@ -232,6 +241,7 @@ void EmbeddedStore::Core::commit_group(std::deque<Request>& requests) {
     const MonoTime begin = executor_.now();
     const auto database = working_database();
     if (!database.ok()) {
+        note(database.error());
         for (Request& request : requests) {
             refuse(std::move(request), database.error());
         }
@@ -246,6 +256,8 @@ void EmbeddedStore::Core::commit_group(std::deque<Request>& requests) {
         requests.pop_front();
     } while (!requests.empty() && records.bytes() < group_bytes_max && !records.sealed());
     const Status status = commit(**database, records);
+    note(status);
+    metrics_->committed.note(executor_.now());
     metrics_->commits.add();
     metrics_->writes.add(answers.size());
     metrics_->seconds.observe(std::chrono::duration<double>(executor_.now() - begin).count());
@@ -267,6 +279,7 @@ Status EmbeddedStore::Core::commit(Database& database, GroupRecords& records) {
     if (records.empty()) {
         return {};  // everything was refused: nothing to make durable
     }
+    const auto turn = options_.turns != nullptr ? options_.turns->write() : rt::DiskTurns::Turn();
     const Status committed = database.commit(records.finish(state_.counters()));
     if (committed.ok()) {
         return {};
@@ -275,6 +288,17 @@ Status EmbeddedStore::Core::commit(Database& database, GroupRecords& records) {
     metrics_->failures.add();
     log::error("meta", "commit_failed error={}", committed.error().to_string());
     return outcome_unknown("{}", committed.error().message);
+}
+
+void EmbeddedStore::Core::note(const Status& written) {
+    const std::scoped_lock lock(mutex_);
+    written_ = written;
+    written_at_ = executor_.now();
+}
+
+Status EmbeddedStore::Core::write_health() {
+    const std::scoped_lock lock(mutex_);
+    return executor_.now() < written_at_ + failure_counts ? written_ : Status();
 }
 
 Result<std::shared_ptr<Database>> EmbeddedStore::Core::database() {
@@ -334,7 +358,7 @@ EmbeddedStore::Core::Answer EmbeddedStore::Core::apply(
         changes.push_back(std::move(*closed));
     }
     return [promise = std::move(close.promise), outcome = std::move(outcome)](const Status& status
-           ) mutable { promise.set(status.ok() ? std::move(outcome) : status); };
+           ) mutable { promise.set(status.ok() ? outcome : status); };
 }
 
 EmbeddedStore::Core::Answer EmbeddedStore::Core::apply_write(
@@ -353,16 +377,20 @@ auto EmbeddedStore::Core::offload_read(Function read) -> rt::Future<decltype(rea
     rt::Promise<decltype(read())> promise;
     auto future = promise.future();
     offloader_.run([self = shared_from_this(),
+                    asked = executor_.now(),
                     promise = std::move(promise),
                     read = std::move(read)]() mutable {
         if (!self->enter()) {
             promise.set(cancelled("the metadata store is closing"));
             return;
         }
+        self->metrics_->disk_reads.add();
         promise.set([&read] {
             Function once = std::move(read);  // gives back what it holds before the store may close
             return once();
         }());
+        const std::chrono::duration<double> took = self->executor_.now() - asked;
+        self->metrics_->read_seconds.observe(took.count());
         self->leave();
     });
     return future;
@@ -446,6 +474,10 @@ EmbeddedStore::~EmbeddedStore() {
     core_->close();
 }
 
+Status EmbeddedStore::write_health() const {
+    return core_->write_health();
+}
+
 rt::Future<Result<ShardBatchDone>> EmbeddedStore::write(ShardId shard, ShardBatch batch) {
     if (shard != ShardId(0)) {
         return failed<ShardBatchDone>(invalid_argument("there is no metadata shard {}", shard.v));
@@ -469,6 +501,7 @@ rt::Future<Result<Record>> EmbeddedStore::get(Get request) {
         return failed<Record>(database.error());
     }
     if (auto record = (*database)->get(request, ReadFrom::memory)) {
+        core_->note_memory_read();
         return rt::Future<Result<Record>>::ready(std::move(*record));
     }
     return core_->offload_read([database = *database, request = std::move(request)] {

@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "meta/metadata_store.h"
+#include "rt/disk_turns.h"
 #include "rt/executor.h"
 #include "rt/offload.h"
 
@@ -25,6 +26,7 @@ struct EmbeddedOptions {
     std::size_t queue_bytes_max = std::size_t{64} << 20;
     std::size_t scan_page_records = 1000;
     const embedded::Environment* environment = nullptr;  // null: the machine's own
+    rt::DiskTurns* turns = nullptr;  // with reads that give way to commits, if there are any
 };
 
 /// One shard, hierarchical order, records in RocksDB. Writes that come while one is being made
@@ -53,6 +55,10 @@ class EmbeddedStore final : public MetadataStore {
     /// Waits for the commit that is being made; what waits behind it is `cancelled`. Closes no
     /// session.
     ~EmbeddedStore() override;
+
+    /// Why the newest write failed, if it did and that is not long ago (half a minute): a store
+    /// that nobody writes to any more is given another chance. Thread-safe. Cost: none.
+    Status write_health() const;
 
     KeyOrder key_order() const override { return KeyOrder::hierarchical; }
     ShardId shard_of(std::string_view) const override { return ShardId(0); }

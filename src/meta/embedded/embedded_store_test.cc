@@ -15,7 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/log.h"
 #include "meta/embedded/database.h"
+#include "meta/embedded/rocksdb_log.h"
 #include "meta/testing/store_under_test.h"
 #include "rt/epoll/threads.h"
 
@@ -188,6 +190,49 @@ TEST(EmbeddedStore, AMissingLogIsNoReasonToForget) {
     EXPECT_TRUE(folder.file(".log").empty());
 }
 
+// RocksDB's own log file ends the process when the disk is full.
+TEST(EmbeddedStore, RocksdbWritesNoLogFile) {
+    Folder folder;
+    folder.fill(10);
+    EXPECT_FALSE(std::filesystem::exists(folder.temp.path() + "/meta/LOG"));
+}
+
+class RocksdbLines : public ::testing::Test {
+  public:
+    RocksdbLines() {
+        lines().clear();
+        log::set_sink(
+            [](log::Level, std::string_view module, std::string_view text) noexcept {
+                lines().push_back(fmt::format("{} {}", module, text));
+            },
+            log::Level::warn
+        );
+    }
+    ~RocksdbLines() override {
+        log::set_sink(
+            [](log::Level, std::string_view, std::string_view) noexcept {}, log::Level::error
+        );
+    }
+
+  protected:
+    static std::vector<std::string>& lines() {
+        static std::vector<std::string> all;
+        return all;
+    }
+
+    embedded::RocksdbLog rocksdb_;
+};
+
+TEST_F(RocksdbLines, ThatMatterAreOurs) {
+    rocksdb::Warn(&rocksdb_, "%s failed:\n%d", "flush", 7);
+    rocksdb::Error(&rocksdb_, "%s", std::string(5000, 'x').c_str());
+    rocksdb::Info(&rocksdb_, "of no interest");
+    rocksdb::Header(&rocksdb_, "options");
+    ASSERT_EQ(lines().size(), 2U);
+    EXPECT_EQ(lines()[0], "meta rocksdb says=flush failed: 7");
+    EXPECT_LT(lines()[1].size(), 1100U);
+}
+
 /// Files that can be made to fail: all of them, with a disk that says it is full, or the log's.
 class BreakableFiles final : public rocksdb::FileSystemWrapper {
   public:
@@ -300,12 +345,23 @@ TEST_F(BreakableStore, GoesOnWhenTheDiskHasRoomAgain) {
         EXPECT_TRUE(refused.is(ErrorCode::exhausted)) << "nothing of it was tried";
         EXPECT_THAT(refused.error().message, HasSubstr("free some space"));
         EXPECT_TRUE(all().ok()) << "reads go on";
+        EXPECT_TRUE(store->write_health().is(ErrorCode::exhausted));
         files->broken = Broken::no;
         const auto next = append();
         ASSERT_TRUE(next.ok()) << next.error().to_string();
+        EXPECT_TRUE(store->write_health().ok());
         EXPECT_EQ(all()->back().key, next->key);
         EXPECT_EQ(all()->size(), static_cast<std::size_t>(next->version.id.v + 1));
     }
+}
+
+TEST_F(BreakableStore, WithoutWritesAFailureIsForgotten) {
+    files->broken = Broken::full;
+    EXPECT_FALSE(append().ok());
+    folder.sim.loop.run_for(20s);
+    EXPECT_TRUE(store->write_health().is(ErrorCode::outcome_unknown));
+    folder.sim.loop.run_for(20s);
+    EXPECT_TRUE(store->write_health().ok());
 }
 
 TEST_F(BreakableStore, AFailedCommitIsFoundOrNotByTheNextWrite) {

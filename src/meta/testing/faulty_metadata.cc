@@ -30,7 +30,7 @@ Duration FaultyMetadata::up_to(Duration max) {
 }
 
 FaultyMetadata::Fate FaultyMetadata::choose_fate() {
-    if (happens(faults_.refuse)) {
+    if (full_ || happens(faults_.refuse)) {
         ++counts_.refused;
         return Fate::refuse;
     }
@@ -93,7 +93,9 @@ rt::Task<void> FaultyMetadata::carry(Carried write) {
     co_await rt::sleep_until(network_.now() + up_to(faults_.answer_delay_max));
     switch (write.fate) {
         case Fate::pass: write.promise.set(std::move(*done)); break;
-        case Fate::refuse: write.promise.set(refusal()); break;
+        case Fate::refuse:
+            write.promise.set(full_ ? exhausted("injected: the metadata disk is full") : refusal());
+            break;
         case Fate::drop:
         case Fate::lose_answer:
         case Fate::apply_late:

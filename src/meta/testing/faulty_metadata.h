@@ -83,7 +83,12 @@ class FaultyMetadata final : public MetadataStore {
 
     void set_faults(MetadataFaults faults) { faults_ = faults; }
     /// No new faults. What is on its way still arrives.
-    void heal() { faults_ = {}; }
+    void heal() {
+        faults_ = {};
+        full_ = false;
+    }
+    /// A full disk: while it lasts nothing is applied, and writers are told `exhausted`.
+    void set_full(bool full) { full_ = full; }
     /// Whether nothing is on its way.
     bool quiet() const { return scope_.size() == 0; }
     const FaultCounts& counts() const noexcept { return counts_; }
@@ -147,6 +152,7 @@ class FaultyMetadata final : public MetadataStore {
     rt::Executor& node_;
     rt::Executor& network_;
     MetadataFaults faults_;
+    bool full_ = false;
     rt::Rng rng_;
     FaultCounts counts_;
     std::map<ShardId, MonoTime> last_arrival_;

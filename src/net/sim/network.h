@@ -45,6 +45,8 @@ class SimWires {
     void set_cut_off(const std::string& host, bool cut_off);
     /// Every connection of the host ends with an error on both sides, at once.
     void reset_all(const std::string& host);
+    /// Resets come no longer by chance: an answer of many segments would never arrive.
+    void heal() { options_.resets_per_million_segments = 0; }
     /// The host vanishes without a word: it no longer listens, and the other ends learn of it only
     /// from an answer to what they send. A host of the same name may come up again.
     void crash(const std::string& host);

@@ -90,6 +90,10 @@ TEST(SimNetwork, resets_come_by_chance) {
     EXPECT_TRUE(
         net.sim.run(net.write(*net.client, std::string(60'000, 'x'))).is(ErrorCode::unavailable)
     );
+    Wired healed(7, {.resets_per_million_segments = 500'000});
+    healed.wires.heal();
+    healed.sim.run(healed.connect());
+    EXPECT_TRUE(healed.sim.run(healed.write(*healed.client, std::string(60'000, 'x'))).ok());
 }
 
 TEST(SimNetwork, holds_at_most_the_window) {

@@ -4,10 +4,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -52,21 +56,29 @@ Meaning meaning_of(int error) {
     }
 }
 
+/// A disk serves requests in turn: a write, and the sync it waits for, is behind what reads have in
+/// flight, so they have little. Enough of it for full speed, with a few threads that read.
+constexpr std::size_t read_piece = std::size_t{256} << 10;
+
 /// Aligned memory through which files are written: large enough for a disk to be busy, small enough
 /// to stay in the processor's cache between the copy, the CRC and the write.
 class Staging {
   public:
+    Staging() { madvise(memory_.get(), page, MADV_HUGEPAGE); }  // a wish
     std::span<std::byte> bytes() const noexcept { return {memory_.get(), size}; }
 
   private:
     static constexpr std::size_t size = std::size_t{1} << 20;
-    static constexpr std::align_val_t alignment{direct_alignment};
+    // In one large page a write is one request to the disk; of small ones a disk takes 1 MiB in
+    // two.
+    static constexpr std::size_t page = std::size_t{2} << 20;
+    static constexpr std::align_val_t alignment{page};
 
     struct Free {
         void operator()(std::byte* memory) const noexcept { operator delete[](memory, alignment); }
     };
 
-    std::unique_ptr<std::byte[], Free> memory_{new (alignment) std::byte[size]};
+    std::unique_ptr<std::byte[], Free> memory_{new (alignment) std::byte[page]};
 };
 
 std::size_t aligned_up(std::size_t size) {
@@ -90,6 +102,15 @@ Result<Fd> make_file(const std::string& path, Io io) {
         return unavailable("{} is in use by another request: try again", path);
     }
     return file;
+}
+
+Status attach_sum(const Fd& file, std::uint32_t crc, const std::string& path) {
+    const std::string digits = fmt::format("{}", crc);
+    if (fsetxattr(file.get(), checksum_attribute, digits.data(), digits.size(), 0) == 0) {
+        return {};
+    }
+    const bool none = errno == ENOTSUP || errno == EPERM || errno == ENOSYS;
+    return none ? Status() : os_error(errno, "attach a checksum to", path);
 }
 
 }  // namespace
@@ -127,46 +148,98 @@ Result<Fd> open_file(const std::string& path, int flags, Io io) {
     }
 }
 
-Result<std::uint32_t> write_new(const std::string& path, const Slices& body, Io io) {
+Source source_of(const Slices& body) {
+    return [&parts = body.parts(),
+            part = std::size_t{0},
+            at = std::size_t{0}](std::span<std::byte> buffer) mutable -> Result<std::size_t> {
+        std::size_t filled = 0;
+        while (filled < buffer.size() && part < parts.size()) {
+            const std::span<const std::byte> rest = parts[part].span().subspan(at);
+            const std::size_t count = std::min(rest.size(), buffer.size() - filled);
+            std::memcpy(buffer.data() + filled, rest.data(), count);
+            filled += count;
+            at = count == rest.size() ? 0 : at + count;
+            part += count == rest.size() ? 1 : 0;
+        }
+        return filled;
+    };
+}
+
+Source source_of(const Fd& file, const std::string& path) {
+    return [&file, path](std::span<std::byte> buffer) -> Result<std::size_t> {
+        std::size_t filled = 0;
+        while (filled < buffer.size()) {
+            const ssize_t done = read(file.get(), buffer.data() + filled, buffer.size() - filled);
+            if (done < 0 && errno != EINTR) {
+                return os_error(errno, "read", path);
+            }
+            if (done == 0) {
+                break;
+            }
+            filled += static_cast<std::size_t>(std::max<ssize_t>(done, 0));
+        }
+        return filled;
+    };
+}
+
+Status write_new(const std::string& path, const Source& source, Io io) {
     thread_local const Staging staging;
     const Fd file = LKS_TRY(make_file(path, io));
     const std::span<std::byte> buffer = staging.bytes();
     std::uint32_t crc = 0;
-    std::size_t filled = 0;
-    for (const Bytes& part : body.parts()) {
-        for (std::span<const std::byte> rest = part.span(); !rest.empty();) {
-            const std::size_t count = std::min(rest.size(), buffer.size() - filled);
-            std::memcpy(buffer.data() + filled, rest.data(), count);
-            rest = rest.subspan(count);
-            filled += count;
-            if (filled == buffer.size()) {
-                crc = codec::crc32c(buffer, crc);
-                LKS_TRY(write_all(file, buffer, path));
-                filled = 0;
+    std::size_t filled = buffer.size();
+    while (filled == buffer.size()) {
+        filled = LKS_TRY(source(buffer));
+        crc = codec::crc32c(buffer.first(filled), crc);
+        const std::size_t last = io == Io::direct ? filled % direct_alignment : 0;
+        LKS_TRY(write_all(file, buffer.first(filled - last), path));
+        if (last > 0) {
+            // Direct IO ends at blocks. To write more and cut it off would read the block again.
+            if (fcntl(file.get(), F_SETFL, 0) != 0) {
+                return os_error(errno, "write the end of", path);
             }
+            LKS_TRY(write_all(file, buffer.subspan(filled - last, last), path));
         }
     }
-    crc = codec::crc32c(buffer.first(filled), crc);
-    const std::size_t written = io == Io::direct ? aligned_up(filled) : filled;
-    std::memset(buffer.data() + filled, 0, written - filled);
-    LKS_TRY(write_all(file, buffer.first(written), path));
-    if (written != filled && ftruncate(file.get(), static_cast<off_t>(body.size())) != 0) {
-        return os_error(errno, "cut", path);
-    }
+    LKS_TRY(attach_sum(file, crc, path));
     if (fsync(file.get()) != 0) {
         return os_error(errno, "sync", path);
     }
-    return crc;
+    return {};
 }
 
-Status write_small(const std::string& path, std::string_view text) {
-    const Fd file = LKS_TRY(make_file(path, Io::cached));
-    return write_all(file, std::as_bytes(std::span(text)), path);
+Status check_sum(const Fd& file, const Bytes& body, const std::string& path) {
+    std::array<char, 10> digits{};
+    const ssize_t count = fgetxattr(file.get(), checksum_attribute, digits.data(), digits.size());
+    if (count < 0 && errno != ERANGE) {
+        return {};  // written by another engine, or brought here without its attributes
+    }
+    std::uint32_t expected = 0;
+    const char* const end = digits.data() + std::max<ssize_t>(count, 0);
+    const auto [stopped, error] = std::from_chars(digits.data(), end, expected);
+    const std::uint32_t actual = codec::crc32c(body.span());
+    if (error == std::errc() && stopped == end && actual == expected) {
+        return {};
+    }
+    return corrupt(
+        "{} has CRC32C {}, its attribute {} says {}: bytes have decayed; keep the file, restore "
+        "the object from a backup, or remove the attribute (setfattr -x) to read it as it is",
+        path,
+        actual,
+        checksum_attribute,
+        std::string_view(digits.data(), end)
+    );
+}
+
+bool has_checksum(const std::string& path) {
+    return getxattr(path.c_str(), checksum_attribute, nullptr, 0) >= 0;
 }
 
 Result<Bytes> read_at(
-    const Fd& file, std::uint64_t begin, std::size_t size, Io io, const std::string& path
+    const Fd& file, ByteRange range, Io io, const std::string& path, rt::DiskTurns* turns
 ) {
+    const std::uint64_t begin = range.begin;
+    const std::size_t size = range.size();
     // Direct reads begin and end at blocks; what was not asked for is cut off without a copy.
     const std::uint64_t skip = io == Io::direct ? begin % direct_alignment : 0;
     const std::size_t wanted = skip + size;
@@ -180,8 +253,13 @@ Result<Bytes> read_at(
     }
     auto* const to = static_cast<std::byte*>(aligned);
     for (std::size_t have = 0; have < wanted;) {
-        const ssize_t done =
-            pread(file.get(), to + have, room - have, static_cast<off_t>(begin - skip + have));
+        const auto turn = turns != nullptr ? turns->read() : rt::DiskTurns::Turn();
+        const ssize_t done = pread(
+            file.get(),
+            to + have,
+            std::min(room - have, read_piece),
+            static_cast<off_t>(begin - skip + have)
+        );
         if (done == 0) {
             return corrupt(
                 "{} lost bytes while it was read: it ends at {}, not {} or later; restore it",

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 #include "base/result.h"
 #include "base/slices.h"
 #include "base/time.h"
+#include "objstore/object_store.h"
+#include "rt/disk_turns.h"
 
 namespace lakestream::objstore::local {
 
@@ -51,17 +54,29 @@ Error os_error(int error, std::string_view action, const std::string& path);
 
 Result<Fd> open_file(const std::string& path, int flags, Io io = Io::cached);
 
-/// Make a file with these bytes and fsync it; answers their CRC-32C. Errors: also `unavailable`
-/// when the file exists, `unsupported` when the file system has no direct IO. Cost: one copy, into
-/// 1 MiB that each thread keeps.
-Result<std::uint32_t> write_new(const std::string& path, const Slices& body, Io io);
+/// Where a file's CRC-32C is kept: decimal ASCII.
+inline constexpr const char* checksum_attribute = "user.lakestream.crc32c";
 
-/// Make a small file, without fsync.
-Status write_small(const std::string& path, std::string_view text);
+/// Bytes in order: each call fills the buffer, or what is left into its begin; how many came.
+using Source = std::function<Result<std::size_t>(std::span<std::byte>)>;
+/// `body` and `file` outlive it. A file is read from where it stands.
+Source source_of(const Slices& body);
+Source source_of(const Fd& file, const std::string& path);
 
-/// Read bytes [begin, begin + size). Precondition: the file has had them; `corrupt` if it has not.
+/// Make a file with these bytes and their checksum and fsync it. On a file system without
+/// attributes it has no checksum. Errors: also `unavailable` when the file exists, `unsupported`
+/// when the file system has no direct IO. Cost: one copy, into 1 MiB that each thread keeps.
+Status write_new(const std::string& path, const Source& source, Io io);
+
+/// Compare all of a file's bytes with its checksum, if it has one. Errors: `corrupt`.
+Status check_sum(const Fd& file, const Bytes& body, const std::string& path);
+
+bool has_checksum(const std::string& path);
+
+/// Read a range, a piece at a time, each in its turn unless there are none. Precondition: the file
+/// has had it; `corrupt` if it has not.
 Result<Bytes> read_at(
-    const Fd& file, std::uint64_t begin, std::size_t size, Io io, const std::string& path
+    const Fd& file, ByteRange range, Io io, const std::string& path, rt::DiskTurns* turns
 );
 
 /// fsync a folder: the names in it are durable.

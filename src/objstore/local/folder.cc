@@ -3,10 +3,9 @@
 //
 // put:  1 write `.lks-tmp/<token>`    2 fsync it         3 rename it into place (making folders)
 //       4 fsync the folder, and the folders above that are not known to be durable
-//       5 write `.lks-tmp/<token>.crc32c`                6 rename it to `<name>.crc32c`
 //
-// A crash between two steps leaves a temporary file, or a whole object with or without its
-// checksum.
+// The checksum is an attribute of the file, so it comes, goes and becomes durable with the bytes. A
+// crash between two steps leaves a temporary file or a whole object.
 #include "objstore/local/folder.h"
 
 #include <fcntl.h>
@@ -16,7 +15,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 
 #include "base/log.h"
@@ -125,20 +123,21 @@ Status Folder::prove(std::uint64_t token) {
     const Temporary first(temporary_path(token, ".probe"));
     const Temporary second(temporary_path(token, ".probe2"));
     const Slices body(Bytes::copy("lakestream"));
-    Result<std::uint32_t> written = write_new(first.path(), body, io_);
+    Status written = write_new(first.path(), source_of(body), io_);
     if (written.is(ErrorCode::unsupported)) {
         unlink(first.path().c_str());
         io_ = Io::cached;
-        written = write_new(first.path(), body, io_);
+        written = write_new(first.path(), source_of(body), io_);
     }
     LKS_TRY(std::move(written));
+    keeps_checksums_ = has_checksum(first.path());
     if (renameat2(
             AT_FDCWD, first.path().c_str(), AT_FDCWD, second.path().c_str(), RENAME_NOREPLACE
         ) != 0) {
         rename_keeps_ = false;  // NFS and old kernels: hard links do it in two steps
         LKS_TRY(rename_new(first.path(), second.path()));
     }
-    LKS_TRY(write_new(first.path(), body, io_));
+    LKS_TRY(write_new(first.path(), source_of(body), io_));
     if (!rename_new(first.path(), second.path()).is(ErrorCode::already_exists)) {
         return unsupported(
             "the file system of {} replaces files when told not to; use a local one such as ext4",
@@ -174,11 +173,29 @@ Status Folder::sweep(WallTime now) {
 Status Folder::put(
     const std::string& name, const Slices& body, IfExists if_exists, std::uint64_t token
 ) {
+    return put_from(name, source_of(body), if_exists, token);
+}
+
+Status Folder::put_file(
+    const std::string& name, const std::string& path, IfExists if_exists, std::uint64_t token
+) {
+    const Result<Fd> file = open_file(path, O_RDONLY);
+    if (!file.ok()) {
+        // It is not the object that is missing.
+        return file.is(ErrorCode::not_found) ? unavailable("{}", file.error().message)
+                                             : file.error();
+    }
+    return put_from(name, source_of(*file, path), if_exists, token);
+}
+
+Status Folder::put_from(
+    const std::string& name, const Source& source, IfExists if_exists, std::uint64_t token
+) {
     LKS_TRY(check_name(name));
     Temporary temporary(temporary_path(token, ""));
-    const std::uint32_t crc = LKS_TRY(write_new(temporary.path(), body, io_));
+    LKS_TRY(write_new(temporary.path(), source, io_));
     const Replace replace = if_exists == IfExists::fail ? Replace::no : Replace::yes;
-    const Status placed = place(temporary.path(), name, replace);
+    Status placed = place(temporary.path(), name, replace);
     if (!placed.ok()) {
         if (placed.is(ErrorCode::already_exists)) {
             // Whoever hears this may rely on that object, whose put may not have ended.
@@ -190,7 +207,6 @@ Status Folder::put(
     if (const Status synced = sync_folders(name); !synced.ok()) {
         return outcome_unknown("object '{}' may not be durable: {}", name, synced.error().message);
     }
-    write_checksum(name, crc, token);
     return {};
 }
 
@@ -200,12 +216,8 @@ Status Folder::place(const std::string& temporary, const std::string& name, Repl
         Status placed;
         if (replace == Replace::no) {
             placed = rename_new(temporary, path);
-        } else {
-            // Bytes and checksum change one after the other: without a checksum between.
-            unlink((path + std::string(reserved_ending)).c_str());
-            if (rename(temporary.c_str(), path.c_str()) != 0) {
-                placed = os_error(errno, "put in place", path);
-            }
+        } else if (rename(temporary.c_str(), path.c_str()) != 0) {
+            placed = os_error(errno, "put in place", path);
         }
         if (placed.is(ErrorCode::already_exists) && is_folder(path)) {
             return invalid_argument("object '{}': {} is a folder", name, path);
@@ -276,50 +288,9 @@ Status Folder::sync_folders(const std::string& name) {
     return {};
 }
 
-void Folder::write_checksum(const std::string& name, std::uint32_t crc, std::uint64_t token) const {
-    // Not synced: it guards against decay, not against crashes. After a loss of power it may be
-    // missing or empty, and then says nothing.
-    Temporary temporary(temporary_path(token, reserved_ending));
-    const std::string path = path_of(name) + std::string(reserved_ending);
-    if (write_small(temporary.path(), fmt::format("{}", crc)).ok() &&
-        rename(temporary.path().c_str(), path.c_str()) == 0) {
-        temporary.moved();
-    }
-}
-
-Status Folder::verify(const std::string& path, const Bytes& body) const {
-    const std::string checksum_path = path + std::string(reserved_ending);
-    const Result<Fd> file = open_file(checksum_path, O_RDONLY);
-    struct stat status;
-    if (!file.ok() || fstat(file->get(), &status) != 0 || status.st_size > 10) {
-        return {};
-    }
-    const Result<Bytes> text =
-        read_at(*file, 0, static_cast<std::size_t>(status.st_size), Io::cached, checksum_path);
-    if (!text.ok()) {
-        return {};
-    }
-    std::uint32_t expected = 0;
-    const std::string_view digits = text->view();
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), expected);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
-        return {};
-    }
-    const std::uint32_t actual = codec::crc32c(body.span());
-    if (actual != expected) {
-        return corrupt(
-            "{} has CRC32C {}, its checksum file says {}: bytes have decayed; keep both, restore "
-            "the object from a backup, or delete the checksum file to read it as it is",
-            path,
-            actual,
-            expected
-        );
-    }
-    return {};
-}
-
-Result<Bytes> Folder::get(const std::string& name, const std::optional<ByteRange>& range) const {
+Result<Bytes> Folder::get(
+    const std::string& name, const std::optional<ByteRange>& range, rt::DiskTurns* turns
+) const {
     LKS_TRY(check_name(name));
     LKS_TRY(check_range(range));
     const std::string path = path_of(name);
@@ -342,9 +313,9 @@ Result<Bytes> Folder::get(const std::string& name, const std::optional<ByteRange
             "{} has {} bytes, asked for [{}, {})", path, size, wanted.begin, wanted.end
         );
     }
-    Bytes body = LKS_TRY(read_at(*file, wanted.begin, wanted.size(), io_, path));
+    Bytes body = LKS_TRY(read_at(*file, wanted, io_, path, turns));
     if (!range.has_value()) {
-        LKS_TRY(verify(path, body));
+        LKS_TRY(check_sum(*file, body, path));
     }
     return body;
 }
@@ -423,7 +394,6 @@ Status Folder::remove(const std::string& name) {
     if (is_folder(path)) {
         return {};
     }
-    unlink((path + std::string(reserved_ending)).c_str());
     if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
         return os_error(errno, "delete", path);
     }

@@ -28,17 +28,27 @@ class Folder {
     Status put(
         const std::string& name, const Slices& body, IfExists if_exists, std::uint64_t token
     );
-    Result<Bytes> get(const std::string& name, const std::optional<ByteRange>& range) const;
+    /// The same from a local file, a piece of it in memory at a time.
+    Status put_file(
+        const std::string& name, const std::string& path, IfExists if_exists, std::uint64_t token
+    );
+    /// A piece at a time, each in its turn unless there are none.
+    Result<Bytes> get(
+        const std::string& name,
+        const std::optional<ByteRange>& range,
+        rt::DiskTurns* turns = nullptr
+    ) const;
     Result<ObjectInfo> head(const std::string& name) const;
     /// Reads the folders on the way to the page, not the whole tree.
     Result<ListPage> list(const std::string& prefix, const std::string& after, std::uint32_t limit)
         const;
-    /// Deletes the checksum first, so that one never stands beside another object's bytes; then
-    /// the folders that became empty.
+    /// Deletes also the folders that became empty.
     Status remove(const std::string& name);
 
     /// Whether the file system forgets everything when the machine stops.
     bool in_memory() const;
+    /// Whether whole reads are checked against what was written.
+    bool keeps_checksums() const noexcept { return keeps_checksums_; }
     const std::string& root() const noexcept { return root_; }
 
   private:
@@ -49,19 +59,21 @@ class Folder {
 
     std::string path_of(std::string_view name) const;
     std::string temporary_path(std::uint64_t token, std::string_view ending) const;
+    Status put_from(
+        const std::string& name, const Source& source, IfExists if_exists, std::uint64_t token
+    );
     Status prove(std::uint64_t token);
     Status sweep(WallTime now);
     Status place(const std::string& temporary, const std::string& name, Replace replace);
     Status rename_new(const std::string& temporary, const std::string& path) const;
     Status make_folder(const std::string& folder);
     Status sync_folders(const std::string& name);
-    void write_checksum(const std::string& name, std::uint32_t crc, std::uint64_t token) const;
-    Status verify(const std::string& path, const Bytes& body) const;
     Status walk(const std::string& folder, Walk& walk) const;
 
     std::string root_;               // absolute or relative, without a `/` at the end
     Io io_ = Io::direct;             // what the file system can do; set by `open`
     bool rename_keeps_ = true;       // the file system can rename without replacing; set by `open`
+    bool keeps_checksums_ = false;   // the file system has attributes; set by `open`
     std::mutex mutex_;               // of durable_
     std::set<std::string> durable_;  // folders, relative, known to survive a loss of power
 };

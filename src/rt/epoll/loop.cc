@@ -80,7 +80,7 @@ void Loop::post(Work work) {
 
 void Loop::wake() {
     const std::uint64_t one = 1;
-    // A full counter means that a wake-up is pending already.
+    // The counter is never read back; it is full after 2^64 wake-ups.
     static_cast<void>(!write(wake_fd_, &one, sizeof(one)));
 }
 
@@ -144,9 +144,9 @@ void Loop::wait_for_events() {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
         auto* handler = static_cast<FdHandler*>(event.data.ptr);
         if (handler == nullptr) {
-            std::uint64_t drained = 0;
-            static_cast<void>(!read(wake_fd_, &drained, sizeof(drained)));
-        } else if (std::ranges::find(unwatched_, handler) == unwatched_.end()) {
+            continue;  // woken: each write is an edge, so nothing needs to be read
+        }
+        if (std::ranges::find(unwatched_, handler) == unwatched_.end()) {
             constexpr unsigned broken = EPOLLERR | EPOLLHUP;
             handler->on_ready(
                 (event.events & (EPOLLIN | EPOLLRDHUP | broken)) != 0,

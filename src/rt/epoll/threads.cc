@@ -46,7 +46,8 @@ Status start_thread(std::vector<std::thread>& threads, const std::string& name, 
     } catch (const std::exception& e) {  // how std::thread reports that there is none
         return exhausted(
             "cannot start the thread {}: {}; raise the limits of threads and memory (ulimit -u, "
-            "ulimit -v), or have fewer with process.shards and process.io_threads",
+            "ulimit -v), or have fewer with process.shards, process.io_threads and "
+            "process.read_threads",
             name,
             e.what()
         );
@@ -122,6 +123,11 @@ void ThreadPool::run(Work work) {
         queue_.push_back(std::move(work));
     }
     wake_.notify_one();
+}
+
+std::size_t ThreadPool::waiting() const {
+    const std::scoped_lock lock(mutex_);
+    return queue_.size();
 }
 
 void ThreadPool::work_until_stopped() {

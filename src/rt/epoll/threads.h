@@ -60,6 +60,8 @@ class ThreadPool final : public Offloader {
     /// Errors: `exhausted` (the system gave fewer threads). The pool must not be used then.
     const Status& started() const noexcept { return started_; }
     void run(Work work) override;
+    /// Work that has not begun. From any thread.
+    std::size_t waiting() const;
 
   private:
     void work_until_stopped();
@@ -67,7 +69,7 @@ class ThreadPool final : public Offloader {
 
     Status started_;
     const LoopThreads* ahead_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<Work> queue_;
     bool stopping_ = false;

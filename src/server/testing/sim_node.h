@@ -28,13 +28,16 @@ class SimNode {
                             sim.loop, sim.clock, lives_.size() + 2
                         ))
                         .get();
+        offloaders_.push_back(std::make_unique<rt::SimOffloader>(*executor_, 1ms));
         node = make_node(
             std::move(settings),
             Seams{
                 .executors = {executor_},
+                .offloader = *offloaders_.back(),
                 .network = network,
                 .objects = objects,
                 .metadata = metadata,
+                .disks = [this] { return disks; },
                 .metrics = registry,
             }
         );
@@ -70,6 +73,7 @@ class SimNode {
     objstore::MemoryStore objects{bucket};
     meta::MemoryMetadata service{sim.executor};
     meta::MemoryStore metadata{service, sim.executor};
+    std::vector<DiskSpace> disks;
     metrics::Registry registry;
     std::unique_ptr<Node> node;
 
@@ -93,6 +97,7 @@ class SimNode {
     }
 
     std::vector<std::unique_ptr<rt::SimExecutor>> lives_;
+    std::vector<std::unique_ptr<rt::SimOffloader>> offloaders_;  // one for each life
     rt::SimExecutor* executor_ = nullptr;
 };
 

@@ -2,16 +2,16 @@
 // Reads entries of a compacted pair.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "table/files.h"
 
 namespace lakestream::table {
 
-/// Reads the whole index and Parquet's footer. Memory: 40 bytes for each entry, one row group (8
-/// MiB in files of ours). Errors: `corrupt`, `unsupported` (entries of another format).
+/// As TableFiles::read_compacted.
 Result<std::unique_ptr<CompactedReader>> open_compacted(
-    std::unique_ptr<RandomFile> parquet, std::unique_ptr<RandomFile> index
+    std::uint64_t parquet_bytes, const Bytes& parquet_tail, const Bytes& index
 );
 
 }  // namespace lakestream::table

@@ -17,7 +17,8 @@
 namespace lakestream::table {
 namespace {
 
-constexpr std::uint64_t row_group_bytes = std::uint64_t{8} << 20;
+/// What a reader holds of each partition: small, so that many of them find room.
+constexpr std::uint64_t row_group_bytes = std::uint64_t{2} << 20;
 /// Parquet looks at a page's size after each batch.
 constexpr std::uint64_t batch_bytes_max = 256 * 1024;
 constexpr std::size_t batch_entries_max = 1024;

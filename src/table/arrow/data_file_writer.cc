@@ -28,13 +28,20 @@ std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Bytes of the row that the batch has to hold; text that is replaced may grow threefold.
-std::size_t variable_bytes(const Row& row) {
-    std::size_t bytes = (row.key ? row.key->size() : 0) + (row.value ? row.value->size() : 0);
+/// Text that is replaced may grow threefold.
+std::size_t header_bytes(const Row& row) {
+    std::size_t bytes = 0;
     for (const RowHeader& header : row.headers) {
         bytes += 3 * header.key.size() + (header.value ? header.value->size() : 0);
     }
     return bytes;
+}
+
+parquet::ByteArray borrow(std::string_view bytes) {
+    return {
+        static_cast<std::uint32_t>(bytes.size()),
+        reinterpret_cast<const std::uint8_t*>(bytes.data())
+    };
 }
 
 template <class DType>
@@ -104,12 +111,21 @@ Status ParquetDataFileWriter::add(const Row& row) {
     LKS_TRY(check_order(row));
     return guarded(file_.path(), ErrorCode::unsupported, [&]() -> Status {
         failed_ = true;  // until this is through: a batch written in part cannot be gone on with
-        const std::size_t bytes = variable_bytes(row);
+        const std::size_t headers = header_bytes(row);
+        const std::size_t bytes =
+            headers + (row.key ? row.key->size() : 0) + (row.value ? row.value->size() : 0);
+        const bool large = bytes > arena_bytes;
         if (bytes > arena_.size() - arena_used_ || offsets_.values.size() == batch_rows_max) {
             flush();
-            arena_.resize(std::max(bytes, arena_bytes));
         }
-        gather(row);
+        if (large && headers > arena_bytes) {
+            arena_.resize(headers);
+        }
+        gather(row, large ? Cells::borrowed : Cells::kept);
+        if (large) {
+            flush();  // while the row is there
+            arena_ = std::vector<std::byte>(arena_bytes);
+        }
         group_bytes_ += bytes + row_fixed_bytes;
         ++rows_;
         if (group_bytes_ >= group_bytes_max) {
@@ -137,7 +153,7 @@ Status ParquetDataFileWriter::check_order(const Row& row) {
     return {};
 }
 
-void ParquetDataFileWriter::gather(const Row& row) {
+void ParquetDataFileWriter::gather(const Row& row, Cells cells) {
     partitions_.add(row.partition);
     offsets_.add(row.offset);
     times_.add(stored_micros(row.timestamp_ms));
@@ -145,7 +161,7 @@ void ParquetDataFileWriter::gather(const Row& row) {
         column.definitions.push_back(cell.has_value() ? 1 : 0);
         if (cell.has_value()) {
             const std::string_view bytes = text_of(*cell);
-            column.values.push_back(keep(bytes));
+            column.values.push_back(cells == Cells::kept ? keep(bytes) : borrow(bytes));
             bounds.add(bytes);
         }
     };
@@ -183,7 +199,7 @@ parquet::ByteArray ParquetDataFileWriter::keep(std::string_view bytes) {
         std::memcpy(to, bytes.data(), bytes.size());
     }
     arena_used_ += bytes.size();
-    return {static_cast<std::uint32_t>(bytes.size()), reinterpret_cast<const std::uint8_t*>(to)};
+    return borrow({reinterpret_cast<const char*>(to), bytes.size()});
 }
 
 void ParquetDataFileWriter::flush() {

@@ -51,7 +51,10 @@ class ParquetDataFileWriter : public DataFileWriter {
     explicit ParquetDataFileWriter(LocalFile file);
 
     Status check_order(const Row& row);
-    void gather(const Row& row);
+    /// Whether key and value are copied for the batch, or the batch ends with the row's life.
+    enum class Cells : bool { kept, borrowed };
+
+    void gather(const Row& row, Cells cells);
     void gather_headers(const Row& row);
     parquet::ByteArray keep(std::string_view bytes);
     void flush();

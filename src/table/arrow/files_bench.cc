@@ -126,11 +126,19 @@ Status bench_compacted(TableFiles& files, const std::string& folder, std::size_t
     const CompactedPair pair = LKS_TRY(writer->finish());
     report("compacted pair, write", cpu_seconds() - began, pair.parquet_bytes);
     began = cpu_seconds();
-    auto reader = LKS_TRY(files.read_compacted(
-        std::make_unique<DiskFile>(pair.parquet_path), std::make_unique<DiskFile>(pair.index_path)
-    ));
+    DiskFile parquet(pair.parquet_path);
+    DiskFile index(pair.index_path);
+    constexpr std::uint64_t tail_bytes = 64 << 10;
+    const Bytes tail = LKS_TRY(parquet.read(parquet.size() - tail_bytes, tail_bytes));
+    const Bytes headers = LKS_TRY(index.read(0, index.size()));
+    const auto reader = LKS_TRY(files.read_compacted(parquet.size(), tail, headers));
     for (Offset at(0); at.v < offset;) {
-        at = LKS_TRY(reader->read(at, 1 << 20)).back().range.end;
+        const RowGroup group = LKS_TRY(reader->find(at));
+        const Bytes stored = LKS_TRY(parquet.read(group.begin, group.end - group.begin));
+        const auto rows = LKS_TRY(reader->open(group, stored));
+        for (auto read = rows->read(at, 1 << 20); read.ok(); read = rows->read(at, 1 << 20)) {
+            at = read->back().range.end;
+        }
     }
     report("compacted pair, read", cpu_seconds() - began, pair.parquet_bytes);
     return {};

@@ -26,9 +26,9 @@ class ArrowTableFiles : public TableFiles {
         return ParquetCompactedWriter::create(folder, uuid, log);
     }
     Result<std::unique_ptr<CompactedReader>> read_compacted(
-        std::unique_ptr<RandomFile> parquet, std::unique_ptr<RandomFile> index
+        std::uint64_t parquet_bytes, Bytes parquet_tail, Bytes index
     ) override {
-        return open_compacted(std::move(parquet), std::move(index));
+        return open_compacted(parquet_bytes, parquet_tail, index);
     }
 };
 

@@ -144,12 +144,12 @@ TEST_F(ParquetLayout, ACompactedObjectSaysWhatJavaReadersAsk) {
     };
     EXPECT_EQ(footer, expected);
 
-    ASSERT_EQ(metadata->num_row_groups(), 3);
+    ASSERT_GE(metadata->num_row_groups(), 6);
     for (int g = 0; g < metadata->num_row_groups(); ++g) {
         const auto column = metadata->RowGroup(g)->ColumnChunk(0);
         EXPECT_EQ(column->compression(), parquet::Compression::UNCOMPRESSED);
         EXPECT_FALSE(column->has_dictionary_page());
-        EXPECT_LT(column->total_uncompressed_size(), 9 << 20);
+        EXPECT_LT(column->total_uncompressed_size(), 3 << 20);
     }
     // Pages of about 1 MiB, so that a reader of one entry does not hold a row group.
     const auto page = reader->RowGroup(0)->GetColumnPageReader(0)->NextPage();

@@ -122,7 +122,7 @@ void add_total(
     summary[name] = std::to_string(total + more);
 }
 
-Properties summarise(const Snapshot* parent, std::span<const TableFile> added) {
+Properties summarise(const Snapshot* parent, RowsBefore rows, std::span<const TableFile> added) {
     std::int64_t records = 0;
     std::int64_t bytes = 0;
     for (const TableFile& file : added) {
@@ -130,7 +130,9 @@ Properties summarise(const Snapshot* parent, std::span<const TableFile> added) {
         bytes += file.bytes;
     }
     const auto files = static_cast<std::int64_t>(added.size());
-    Properties summary{{"operation", "append"}};
+    const bool dropped = rows == RowsBefore::dropped;
+    parent = dropped ? nullptr : parent;  // totals begin again
+    Properties summary{{"operation", dropped ? "delete" : "append"}};
     if (files > 0) {
         summary["added-data-files"] = std::to_string(files);
         summary["added-records"] = std::to_string(records);
@@ -206,7 +208,8 @@ Result<Commit> build_commit(
         .sequence_number = making.sequence_number,
         .timestamp_ms = std::max(now_ms, base.metadata.last_updated_ms),
         .manifest_list = making.location(list),
-        .summary = summarise(parent ? base.metadata.find_snapshot(*parent) : nullptr, added),
+        .summary =
+            summarise(parent ? base.metadata.find_snapshot(*parent) : nullptr, base.rows, added),
         .schema_id = base.metadata.current_schema,
     };
     snapshot.summary[std::string(position_key)] = to_json(position);

@@ -65,8 +65,12 @@ enum class Verdict : std::uint8_t {
     suspended,    // not our table any more: an explicit command takes it over
 };
 
+/// What becomes of the rows of the snapshot that a commit starts from.
+enum class RowsBefore : std::uint8_t { kept, dropped };
+
 struct AppendPlan {
     Verdict verdict = Verdict::suspended;
+    RowsBefore rows = RowsBefore::kept;
     std::string reason;              // misaligned, suspended
     Position position;               // append: after the commit; else of the table, if known
     std::vector<std::size_t> files;  // of those given, the ones to commit
@@ -77,6 +81,10 @@ struct AppendPlan {
 AppendPlan plan_append(
     const TableMetadata& metadata, const Source& source, std::span<const PreparedFile> files
 );
+
+/// Start `stream` from its beginning, without the rows of whatever fed the table before.
+/// `nothing_new`: it feeds the table already. `suspended`: its rows do not fit.
+AppendPlan plan_take_over(const TableMetadata& metadata, std::string stream);
 
 /// Names and numbers that make a commit unique.
 struct CommitIds {
@@ -95,9 +103,10 @@ std::vector<std::size_t> manifests_to_merge(
 struct CommitBase {
     TableMetadata metadata;
     std::string metadata_file;            // location; empty for a new table
-    std::vector<ManifestInfo> manifests;  // of its current snapshot
+    std::vector<ManifestInfo> manifests;  // of its current snapshot; none if the rows are dropped
     /// Files of the manifests that `manifests_to_merge` named, in that order.
     std::vector<Bytes> to_merge;
+    RowsBefore rows = RowsBefore::kept;
 };
 
 /// A file to be stored, by its name relative to the table's folder.

@@ -123,7 +123,10 @@ TEST(Plan, AForeignTableIsLeftAlone) {
     EXPECT_EQ(plan_append(good, source, files).verdict, Verdict::append);
     EXPECT_EQ(plan_append(good, {.table = "", .stream = "s"}, files).verdict, Verdict::append);
     EXPECT_EQ(reason(good, {.table = "v", .stream = "s"}), "it is table u now, not v");
-    EXPECT_EQ(reason(good, {.table = "u", .stream = "r"}), "it holds stream s, not r");
+    EXPECT_EQ(
+        reason(good, {.table = "u", .stream = "r"}),
+        "it belongs to an earlier topic of this name (stream s, now r)"
+    );
 
     TableMetadata table = good;
     table.uuid = "v";  // copied to a table of its own
@@ -155,6 +158,55 @@ TEST(Plan, RollingBackMainDoesNotMoveThePosition) {
     EXPECT_EQ(plan_append(two.metadata, source, files).verdict, Verdict::append);
     const Commit three = commit({.metadata = two.metadata}, at({{a, Offset(10)}}), {});
     EXPECT_EQ(three.metadata.snapshots.back().parent, one.current_snapshot);
+}
+
+TEST(Plan, ATagMovedBackDoesNotAppendRowsTwice) {
+    const std::vector<PreparedFile> files{file({{a, range(5, 9)}})};
+    const auto plan = [&](const TableMetadata& table) { return plan_append(table, source, files); };
+    const TableMetadata one = table_at(at({{a, Offset(5)}}));
+    TableMetadata two = commit({.metadata = one}, at({{a, Offset(9)}}), {}).metadata;
+    EXPECT_EQ(plan(two).verdict, Verdict::nothing_new);
+    two.refs["lakestream"].snapshot = 1;
+    EXPECT_EQ(plan(two).verdict, Verdict::suspended);
+    EXPECT_EQ(
+        plan(two).reason,
+        "its tag 'lakestream' was moved to snapshot 1: snapshot 2 of main has log 1 up to 9, not 5"
+    );
+
+    TableMetadata foreign = two;  // another engine's commit on top hides nothing
+    foreign.snapshots.push_back({.id = 77, .parent = 2});
+    foreign.current_snapshot = 77;
+    EXPECT_EQ(plan(foreign).verdict, Verdict::suspended);
+    foreign.refs["lakestream"].snapshot = 2;
+    EXPECT_EQ(plan(foreign).verdict, Verdict::nothing_new);
+    foreign.snapshots.back().parent = 76;  // expired: nothing is known
+    foreign.refs["lakestream"].snapshot = 1;
+    EXPECT_EQ(plan(foreign).verdict, Verdict::append);
+
+    TableMetadata ring = two;
+    ring.refs["lakestream"].snapshot = 2;
+    ring.snapshots[0].parent = 1;
+    ring.current_snapshot = 1;
+    EXPECT_EQ(plan(ring).verdict, Verdict::nothing_new);
+    TableMetadata damaged = two;
+    damaged.snapshots[1].summary["lakestream.position"] = "{}";
+    EXPECT_EQ(plan(damaged).verdict, Verdict::suspended);
+}
+
+TEST(Plan, ATakeOverEndsASuspensionAndCannotBeRolledBack) {
+    const TableMetadata one = table_at(at({{a, Offset(5)}}));
+    TableMetadata two = commit({.metadata = one}, at({{a, Offset(9)}}), {}).metadata;
+    EXPECT_EQ(plan_take_over(two, "s").verdict, Verdict::nothing_new);
+    two.refs["lakestream"].snapshot = 1;
+    const AppendPlan over = plan_take_over(two, "s");
+    ASSERT_EQ(over.verdict, Verdict::append);
+    EXPECT_EQ(over.position.of(a), Offset(0));
+    CommitBase base{.metadata = two, .rows = over.rows};
+    TableMetadata three = commit(std::move(base), over.position, {}).metadata;
+    const std::vector<PreparedFile> files{file({{a, range(0, 5)}})};
+    EXPECT_EQ(plan_append(three, source, files).verdict, Verdict::append);
+    three.current_snapshot = 2;  // its rows would come again
+    EXPECT_EQ(plan_append(three, source, files).verdict, Verdict::suspended);
 }
 
 /// Manifests of the version, as the next commit's base would have them.

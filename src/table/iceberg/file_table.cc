@@ -75,6 +75,16 @@ rt::Task<void> back_off(int attempt) {
     co_await rt::sleep_until(executor.now() + Duration(static_cast<std::int64_t>(wait)));
 }
 
+std::vector<TableFile> added_by(const AppendPlan& plan, std::span<const PreparedFile> files) {
+    std::vector<TableFile> added;
+    for (const std::size_t i : plan.files) {
+        if (files[i].file) {
+            added.push_back(*files[i].file);
+        }
+    }
+    return added;
+}
+
 /// What to say when the last word on version `in_doubt` has not been heard; else the error.
 Error honest(Error error, std::int64_t in_doubt) {
     if (in_doubt == 0) {
@@ -205,12 +215,13 @@ rt::Task<Status> FileTable::put_new(std::string relative, Bytes body) {
     co_return unavailable("'{}' was put {} times without an answer", name, puts_max);
 }
 
-rt::Task<Result<CommitBase>> FileTable::load_base(const TableVersion& from) {
+rt::Task<Result<CommitBase>> FileTable::load_base(const TableVersion& from, RowsBefore rows) {
     CommitBase base{
         .metadata = from.metadata,
         .metadata_file = from.metadata.location + "/" + metadata_name(from.version),
+        .rows = rows,
     };
-    if (!from.metadata.current_snapshot) {
+    if (!from.metadata.current_snapshot || rows == RowsBefore::dropped) {
         co_return base;
     }
     const Snapshot* const main = from.metadata.find_snapshot(*from.metadata.current_snapshot);
@@ -299,17 +310,13 @@ rt::Task<Result<CommitResult>> FileTable::commit(Planner planner, std::vector<Pr
         const AppendPlan plan = planner(from->metadata, files);
         Status done;
         if (plan.verdict == Verdict::append) {
-            std::vector<TableFile> added;
-            for (const std::size_t i : plan.files) {
-                if (files[i].file) {
-                    added.push_back(*files[i].file);
-                }
-            }
-            auto base = co_await load_base(*from);
-            done =
-                base.ok()
-                    ? co_await put_next(*std::move(base), from->version + 1, plan.position, added)
-                    : Status(std::move(base.error()));
+            std::vector<TableFile> added = added_by(plan, files);
+            auto base = co_await load_base(*from, plan.rows);
+            done = base.ok()
+                       ? co_await put_next(
+                             *std::move(base), from->version + 1, plan.position, std::move(added)
+                         )
+                       : Status(std::move(base.error()));
             from->version += done.ok() ? 1 : 0;
         }
         if (done.ok()) {
@@ -334,17 +341,11 @@ rt::Task<Result<CommitResult>> FileTable::append(Source source, std::vector<Prep
     co_return co_await commit(std::move(planner), std::move(files));
 }
 
-rt::Task<Result<CommitResult>> FileTable::set_position(Position position) {
-    Planner planner = [position = std::move(position
-                       )](const TableMetadata& metadata, std::span<const PreparedFile>) {
-        AppendPlan plan{.verdict = Verdict::append, .position = position};
-        plan.position.table = metadata.uuid;
-        const Result<Position> now = position_of(metadata);
-        if (now.ok() && *now == plan.position) {
-            plan.verdict = Verdict::nothing_new;
-        }
-        return plan;
-    };
+rt::Task<Result<CommitResult>> FileTable::take_over(std::string stream) {
+    Planner planner =
+        [stream = std::move(stream)](const TableMetadata& metadata, std::span<const PreparedFile>) {
+            return plan_take_over(metadata, stream);
+        };
     co_return co_await commit(std::move(planner), {});
 }
 

@@ -68,9 +68,10 @@ class FileTable {
     /// HEAD.
     rt::Task<Result<CommitResult>> append(Source source, std::vector<PreparedFile> files);
 
-    /// Take the table over, or wind it forward or back: by somebody's explicit command. The rows
-    /// stay as they are. `position.table` is not looked at. Errors: as of `append`.
-    rt::Task<Result<CommitResult>> set_position(Position position);
+    /// Feed the table from the beginning of this stream, by somebody's explicit command: the next
+    /// snapshot has no rows, those of the stream before stay in the snapshots before.
+    /// `nothing_new`: it is this stream's already. Errors: as of `append`.
+    rt::Task<Result<CommitResult>> take_over(std::string stream);
 
     /// Live files of a snapshot: data files, then delete files. Cost: 1 GET, and 1 for each
     /// manifest.
@@ -95,7 +96,7 @@ class FileTable {
     rt::Task<Result<TableVersion>> read_version(std::int64_t version, std::int64_t hint);
     rt::Task<Result<Bytes>> read_file(const TableMetadata& metadata, std::string location);
     rt::Task<Status> put_new(std::string relative, Bytes body);
-    rt::Task<Result<CommitBase>> load_base(const TableVersion& from);
+    rt::Task<Result<CommitBase>> load_base(const TableVersion& from, RowsBefore rows);
     rt::Task<Status> write_hint(const TableVersion& version);
     rt::Task<void> point_to(const TableVersion& version);
     /// Store version `base + 1`. Errors: `already_exists`, `outcome_unknown` (of the version).

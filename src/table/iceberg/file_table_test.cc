@@ -165,11 +165,28 @@ TEST_F(FileTableTest, AForeignTableWaitsForACommand) {
     EXPECT_EQ(append({file(5, 6)})->verdict, Verdict::suspended);
     EXPECT_EQ(sim_.run(table_.load())->version, 2);
 
-    const Position position{.stream = "s", .next = {{a, Offset(30)}}};
-    EXPECT_EQ(sim_.run(table_.set_position(position))->version, 3);
-    EXPECT_EQ(sim_.run(table_.set_position(position))->verdict, Verdict::nothing_new);
-    EXPECT_EQ(append({file(5, 6)})->verdict, Verdict::nothing_new);
-    EXPECT_EQ(append({file(30, 31)})->verdict, Verdict::append);
+    EXPECT_EQ(sim_.run(table_.take_over("s"))->version, 3);
+    EXPECT_EQ(sim_.run(table_.take_over("s"))->verdict, Verdict::nothing_new);
+    EXPECT_EQ(append({file(0, 1)})->verdict, Verdict::append);
+}
+
+TEST_F(FileTableTest, AnotherStreamTakesOverWithoutTheRowsBefore) {
+    create();
+    ASSERT_EQ(append({file(5, 6)})->version, 2);
+    EXPECT_EQ(sim_.run(table_.take_over("s2"))->version, 3);
+    const TableVersion now = *sim_.run(table_.load());
+    ASSERT_EQ(now.metadata.snapshots.size(), 3U);
+    const Snapshot& before = now.metadata.snapshots[1];
+    const Snapshot& after = now.metadata.snapshots[2];
+    EXPECT_EQ(sim_.run(table_.load_files(now.metadata, before))->size(), 1U) << "time travel";
+    EXPECT_TRUE(sim_.run(table_.load_files(now.metadata, after))->empty());
+    EXPECT_EQ(after.summary.at("operation"), "delete");
+    EXPECT_EQ(after.summary.at("total-records"), "0");
+    EXPECT_EQ(append({file(6, 7)})->verdict, Verdict::suspended) << "of the stream before";
+    const auto appended = sim_.run(table_.append({.stream = "s2"}, {file(0, 2)}));
+    EXPECT_EQ(appended->verdict, Verdict::append);
+    const TableVersion last = *sim_.run(table_.load());
+    EXPECT_EQ(last.metadata.snapshots.back().summary.at("total-records"), "2");
 }
 
 TEST_F(FileTableTest, DamageIsNamed) {

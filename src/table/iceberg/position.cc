@@ -66,9 +66,70 @@ std::string why_foreign(
         return fmt::format("its position was made for table {}", position.table);
     }
     if (position.stream != source.stream) {
-        return fmt::format("it holds stream {}, not {}", position.stream, source.stream);
+        return fmt::format(
+            "it belongs to an earlier topic of this name (stream {}, now {})",
+            position.stream,
+            source.stream
+        );
     }
     return {};
+}
+
+/// Whether `position` has some log that `other` has not as far; where.
+std::string why_beyond(const Position& position, const Position& other) {
+    for (const auto& [log, offset] : position.next) {
+        if (offset > other.of(log)) {
+            return fmt::format("log {} up to {}, not {}", log.v, offset.v, other.of(log).v);
+        }
+    }
+    return {};
+}
+
+/// Why the tag is not on our last commit: main has a later one, whose rows would come again. Looks
+/// back from main to the tag; the tag is not among them after main was rolled back, and none is
+/// then beyond it. Empty: the tag holds.
+std::string why_tag_is_old(const TableMetadata& metadata, const Position& position) {
+    const std::int64_t tagged = metadata.refs.at(std::string(position_tag)).snapshot;
+    std::optional<std::int64_t> at = metadata.current_snapshot;
+    // Parents that foreign hands tied to a ring end too.
+    for (std::size_t i = 0; i < metadata.snapshots.size() && at && *at != tagged; ++i) {
+        const Snapshot* const snapshot = metadata.find_snapshot(*at);
+        if (snapshot == nullptr) {
+            break;  // expired
+        }
+        at = snapshot->parent;
+        const auto text = snapshot->summary.find(std::string(position_key));
+        if (text == snapshot->summary.end()) {
+            continue;  // another engine's
+        }
+        const Result<Position> there = parse_position(text->second);
+        std::string reason;
+        if (!there.ok()) {
+            reason = there.error().message;
+        } else if (there->table != position.table || there->stream != position.stream) {
+            reason = fmt::format("stream {} of table {}", there->stream, there->table);
+        } else {
+            reason = why_beyond(*there, position);
+        }
+        if (!reason.empty()) {
+            return fmt::format(
+                "its tag '{}' was moved to snapshot {}: snapshot {} of main has {}",
+                position_tag,
+                tagged,
+                snapshot->id,
+                reason
+            );
+        }
+    }
+    return {};
+}
+
+/// Why the stream's rows must not be appended here as the table is; empty when they may.
+std::string why_suspended(
+    const TableMetadata& metadata, const Position& position, const Source& source
+) {
+    std::string reason = why_foreign(metadata, position, source);
+    return reason.empty() ? why_tag_is_old(metadata, position) : reason;
 }
 
 }  // namespace
@@ -130,7 +191,7 @@ AppendPlan plan_append(
     if (!position.ok()) {
         return suspended(position.error().message);
     }
-    if (std::string reason = why_foreign(metadata, *position, source); !reason.empty()) {
+    if (std::string reason = why_suspended(metadata, *position, source); !reason.empty()) {
         return suspended(std::move(reason));
     }
     const Result<std::string> misfit = why_rows_do_not_fit(metadata);
@@ -155,6 +216,25 @@ AppendPlan plan_append(
     }
     plan.position = cursor.position();
     return plan;
+}
+
+AppendPlan plan_take_over(const TableMetadata& metadata, std::string stream) {
+    const Result<std::string> misfit = why_rows_do_not_fit(metadata);
+    if (!misfit.ok() || !misfit->empty()) {
+        return suspended(misfit.ok() ? *misfit : misfit.error().message);
+    }
+    Position start{.table = metadata.uuid, .stream = std::move(stream), .next = {}};
+    const Result<Position> now = position_of(metadata);
+    if (now.ok() && why_suspended(metadata, *now, {.table = {}, .stream = start.stream}).empty()) {
+        return {.verdict = Verdict::nothing_new, .reason = {}, .position = *now, .files = {}};
+    }
+    return {
+        .verdict = Verdict::append,
+        .rows = RowsBefore::dropped,
+        .reason = {},
+        .position = std::move(start),
+        .files = {},
+    };
 }
 
 }  // namespace lakestream::table::iceberg

@@ -14,6 +14,15 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 PROTOCOL = HERE.parents[2] / "third_party" / "kafka-protocol"
 APIS = ["Produce", "Fetch", "ListOffsets", "Metadata", "ApiVersions", "CreateTopics", "DeleteTopics", "InitProducerId"]
+APIS += [
+    "AlterConfigs", "CreatePartitions", "DescribeCluster", "DescribeConfigs", "DescribeLogDirs", "DescribeProducers",
+    "DescribeTopicPartitions", "ElectLeaders", "IncrementalAlterConfigs", "ListConfigResources",
+    "ListPartitionReassignments", "OffsetForLeaderEpoch",
+]
+APIS += [
+    "DeleteGroups", "DeleteRecords", "DescribeGroups", "FindCoordinator", "Heartbeat", "JoinGroup", "LeaveGroup",
+    "ListGroups", "OffsetCommit", "OffsetDelete", "OffsetFetch", "SyncGroup",
+]
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 ALPHABET = "abcdefghijklmnopqrstuvwxyz-._0123456789é水"
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SyncGroup: the leader gives assignments, everybody gets one.
+#pragma once
+
+#include <optional>
+
+#include "codec/kafka/gen/sync_group.h"
+#include "kafka/dispatch.h"
+#include "kafka/error_map.h"
+#include "kafka/handlers/handler.h"
+
+namespace lakestream::kafka {
+
+struct SyncGroupHandler {
+    using Request = codec::kafka::SyncGroupRequest;
+    using Response = codec::kafka::SyncGroupResponse;
+    static constexpr codec::kafka::VersionRange versions{0, 5};
+
+    static std::uint64_t memory(std::uint64_t frame_bytes) { return 4 * frame_bytes + 4096; }
+    static rt::Task<Begun<Response>> begin(Call call, Request request);
+    static std::optional<Response> refused(KafkaError error, std::int16_t version);
+};
+
+}  // namespace lakestream::kafka
