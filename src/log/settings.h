@@ -23,8 +23,8 @@ struct EngineSettings {
     std::uint64_t publish_bytes_max = 4 << 20;      // bytes of one shard batch
     Duration linger = Duration(0);                  // wait before sealing, to make objects larger
     std::uint64_t append_bytes_max = 64 << 20;      // entries not yet answered, all logs
-    std::uint64_t tail_cache_bytes_max = 64 << 20;  // recent entries in memory, all logs
-    std::uint64_t section_cache_bytes_max = 64 << 20;  // sections read from objects, all shards
+    std::uint64_t tail_cache_bytes_max = 32 << 20;  // recent entries in memory, all logs
+    std::uint64_t section_cache_bytes_max = 16 << 20;  // sections read from objects, all shards
     std::uint64_t section_read_bytes_max = 64 << 20;   // on their way from objects, all shards
     std::size_t header_cache_objects_max = 1024;       // index blocks of objects, per shard
     std::size_t snapshot_records = 1000;               // index records folded between two snapshots
