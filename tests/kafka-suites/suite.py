@@ -4,7 +4,7 @@
 import fnmatch
 import json
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable
 
@@ -14,6 +14,7 @@ GAPS = HERE / "gaps.toml"
 
 PASS, FAIL, SKIP = "pass", "fail", "skip"
 Outcomes = dict[str, str]  # test -> PASS, FAIL, SKIP
+AGAIN_MAX = 3  # tests
 
 
 @dataclass(frozen=True)
@@ -96,3 +97,14 @@ def judge(reference: Outcomes, gaps: list[Gap], outcomes: Outcomes) -> Verdict:
         elif outcome == PASS and any(not gap.may_pass for gap in covering):
             verdict.closed.append(test)
     return verdict
+
+
+def try_again(
+    suite: Suite, asked: Run, reference: Outcomes, gaps: list[Gap], outcomes: Outcomes
+) -> None:
+    """Some tests of others wait for a fixed time, which a busy machine outlasts: a few that were
+    worse are run once more, by themselves, and that counts."""
+    worse = judge(reference, gaps, outcomes).worse
+    if 0 < len(worse) <= AGAIN_MAX:
+        print(f"{suite.name}: once more, by themselves: {', '.join(worse)}")
+        outcomes.update(suite.run(replace(asked, only=tuple(worse))))

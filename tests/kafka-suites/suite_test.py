@@ -4,7 +4,9 @@
 import json
 import unittest
 
-from suite import FAIL, GAPS, PASS, RESULTS, SKIP, Gap, Run, judge, load
+from suite import (
+    AGAIN_MAX, FAIL, GAPS, PASS, RESULTS, SKIP, Gap, Run, Suite, judge, load, try_again,
+)  # fmt: skip
 
 REFERENCE = {"a": PASS, "b": PASS, "c": FAIL, "d": SKIP, "group x": PASS}
 
@@ -41,6 +43,32 @@ class Judge(unittest.TestCase):
         self.assertTrue(
             Run("", RESULTS, only=("group x",), leave_out=("group *",)).wanted("group x")
         )
+
+
+class Again(unittest.TestCase):
+    def outcomes_after(self, first, second):
+        """Of the run that is tried again, and the tests that were."""
+        asked = []
+
+        def run(run):
+            asked.append(run.only)
+            return {test: second for test in run.only}
+
+        outcomes = dict(first)
+        try_again(Suite("s", "S", run), Run("", RESULTS), REFERENCE, [], outcomes)
+        return outcomes, asked
+
+    def test_a_few_are(self):
+        first = {"a": PASS, "b": FAIL}
+        self.assertEqual(self.outcomes_after(first, PASS), ({"a": PASS, "b": PASS}, [("b",)]))
+        self.assertEqual(self.outcomes_after(first, FAIL), (first, [("b",)]))
+
+    def test_none_and_many_are_not(self):
+        self.assertEqual(self.outcomes_after({"a": PASS}, FAIL)[1], [])
+        many = {str(i): FAIL for i in range(AGAIN_MAX + 1)}
+        REFERENCE.update({test: PASS for test in many})
+        self.addCleanup(lambda: [REFERENCE.pop(test) for test in many])
+        self.assertEqual(self.outcomes_after(many, PASS), (many, []))
 
 
 class Recorded(unittest.TestCase):
