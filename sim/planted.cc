@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view groups_prefix = "/lks/group/";
 constexpr std::string_view offset_infix = "/c:";
+constexpr std::string_view epoch_suffix = "/epoch";
 
 template <class Recent>
 void forget_durable(Recent& recent, MonoTime now, auto when) {
@@ -121,19 +122,21 @@ bool LossyMetadata::is_forgotten(std::string_view key) const {
                : index::parse_key(key).ok();
 }
 
-/// The delete that asks for the next epoch finds none, whatever there is.
+/// The put of a coordinator's epoch is told as done, whoever has begun another one.
 rt::Future<Result<meta::ShardBatchDone>> LossyMetadata::write_unfenced(
     meta::ShardId shard, meta::ShardBatch batch
 ) {
-    const bool probes = batch.deletes.size() == 1 &&
-                        batch.deletes[0].expect.version == meta::VersionId(-1) &&
-                        batch.deletes[0].key.starts_with(groups_prefix);
-    if (!probes) {
+    const bool is_fenced = batch.puts.size() > 1 &&
+                           batch.puts.back().key.starts_with(groups_prefix) &&
+                           batch.puts.back().key.ends_with(epoch_suffix);
+    if (!is_fenced) {
         return inner_.write(shard, std::move(batch));
     }
+    const meta::Put epoch = batch.puts.back();
     auto done = service_.write(shard, std::move(batch));
-    if (done.ok()) {
-        done->deletes[0] = not_found("no such epoch");
+    if (done.ok() && !done->puts.back().ok()) {
+        done->puts.back() =
+            meta::PutDone{.key = epoch.key, .version = {.id = epoch.expect.version.value()}};
     }
     return rt::Future<Result<meta::ShardBatchDone>>::ready(std::move(done));
 }

@@ -54,8 +54,8 @@ struct BrokerOptions {
     std::int32_t partitions_max = 100'000;
     /// Most topics created, deleted or described by one request.
     std::size_t topics_per_request_max = 10'000;
-    /// Most bytes of one DescribeConfigs response, and most partitions of one page of
-    /// DescribeTopicPartitions.
+    /// Most bytes of one response to DescribeConfigs, DescribeGroups or OffsetFetch, but for the
+    /// last thing in it; and most partitions of one page of DescribeTopicPartitions.
     std::size_t described_bytes_max = 64 << 20;
     std::int32_t described_partitions_max = 2000;
     /// Bounds of a Produce request's own time-out.

@@ -23,6 +23,7 @@
 #include "rt/executor.h"
 #include "rt/memory.h"
 #include "rt/offload.h"
+#include "rt/semaphore.h"
 
 namespace lakestream::kafka {
 
@@ -86,6 +87,7 @@ struct Shard {
     TimeSearch time_search;
     FetchSessions fetch_sessions;
     ProducerIds producer_ids;
+    rt::Semaphore listing_groups{1};
     /// Hangs up on clients that have been too slow to take an answer. Set by the server.
     std::function<void()> cut_off_slow = [] {};
     bool stopping = false;  // long polls end soon

@@ -48,6 +48,63 @@ def numbers(found: list[Record]) -> list[int]:
     return sorted(int(one.key) for one in found)
 
 
+class Stage:
+    """A group that copies a topic to another one, and commits each record."""
+
+    def __init__(self, base: dict, source: str, target: str):
+        self.base, self.source, self.target = base, source, target
+        self.members: dict[str, tuple[threading.Thread, threading.Event]] = {}
+        self.seen: list[int] = []
+        self.errors: list[Exception] = []
+
+    def start(self, name: str, static: bool = True) -> None:
+        stop = threading.Event()
+        thread = threading.Thread(target=self.copy, args=(name, static, stop))
+        self.members[name] = thread, stop
+        thread.start()
+
+    def stop(self, name: str) -> None:
+        thread, stop = self.members.pop(name, (None, None))
+        if thread is not None:
+            stop.set()
+            thread.join()
+
+    def stop_all(self) -> None:
+        for name in list(self.members):
+            self.stop(name)
+
+    def copy(self, name: str, static: bool, stop: threading.Event) -> None:
+        settings = {"group.instance.id": name} if static else {}
+        consumer = Consumer({
+            **self.base, "group.id": self.source, "auto.offset.reset": "earliest",
+            "enable.auto.commit": False, "heartbeat.interval.ms": 300, **settings,
+        })  # fmt: skip
+        producer = Producer(self.base)
+        try:
+            consumer.subscribe([self.source])
+            while not stop.is_set():
+                message = consumer.poll(0.1)
+                if message is None:
+                    continue
+                if message.error() is not None:
+                    raise KafkaException(message.error())
+                producer.produce(self.target, key=message.key(), partition=message.partition())
+                producer.flush()
+                consumer.commit(message=message, asynchronous=False)
+                self.seen.append(int(message.key()))
+        except Exception as why:
+            self.errors.append(why)
+        finally:
+            consumer.close()
+
+    def wait_for(self, count: int) -> None:
+        deadline = time.monotonic() + 120
+        while len(self.seen) < count:
+            assert not self.errors, self.errors
+            assert time.monotonic() < deadline, f"{self.source}: {len(self.seen)} of {count}"
+            time.sleep(0.1)
+
+
 class Faults(unittest.TestCase):
     """One broker for all; each test has topics of its own."""
 
@@ -311,6 +368,35 @@ class Faults(unittest.TestCase):
             one.wait_for(count + 8)
             one.leave()
             self.assertEqual(numbers(one.read + two.read), list(range(sent + 8)))
+
+    def test_59_chained_groups_with_static_members_that_rebalance(self):
+        topics = [f"{self.topic}-{n}" for n in range(4)]
+        for topic in topics:
+            self.go.ask("create", topic, 4)
+        count = 400
+        chain = [Stage(self.base, *ends) for ends in zip(topics, topics[1:])]
+        try:
+            for stage in chain:
+                stage.start("a")
+                stage.start("b")
+            producer = Producer(self.base)
+            for n in range(count):
+                producer.produce(topics[0], key=b"%d" % n, partition=n % 4)
+                if n % 100 == 50:
+                    producer.flush()
+                    for stage in chain:  # one is replaced under its name, one comes and goes
+                        stage.stop("a")
+                        stage.start("a")
+                        stage.start(f"guest-{n}", static=False)
+                        stage.stop(f"guest-{n - 100}")
+            producer.flush()
+            for stage in chain:
+                stage.wait_for(count)
+        finally:
+            for stage in chain:
+                stage.stop_all()
+        for stage in chain:
+            self.assertEqual(sorted(stage.seen), list(range(count)))
 
     def test_63_offsets_go_with_their_topic(self):
         kept = f"{self.topic}-kept"

@@ -68,6 +68,7 @@ rt::Task<Result<Coordinator::SlotPtr>> Coordinator::open(std::string group, Miss
                 co_return slot->error;
             }
             if (missing == Missing::is_an_error && !is_known(*slot)) {
+                leave_nothing(slot);
                 co_return not_found("group {}", group);
             }
             slot->used = executor_.now();
@@ -92,8 +93,9 @@ rt::Task<Result<Coordinator::SlotPtr>> Coordinator::open(std::string group, Miss
 }
 
 rt::Task<void> Coordinator::load(SlotPtr slot) {
+    slot->loaded_as = ++takeovers_;
     auto taken = co_await take_over(
-        seams_.metadata, slot->key, {.coordinator = identity_, .number = ++takeovers_}
+        seams_.metadata, slot->key, {.coordinator = identity_, .number = slot->loaded_as}
     );
     seams_.metrics.takeovers.add();
     if (taken.ok()) {
@@ -113,7 +115,9 @@ rt::Task<void> Coordinator::load(SlotPtr slot) {
         }
         slot->phase = Phase::ready;
         apply(slot, {});
-        if (slot->ledger->has_remains() || tidying.record.has_value()) {
+        tidying.offsets = slot->ledger->covered();
+        if (slot->ledger->has_remains() || slot->ledger->has_long_memory() ||
+            tidying.record.has_value() || !tidying.offsets.empty()) {
             enqueue(slot, std::move(tidying));
         }
     } else {
@@ -380,19 +384,17 @@ rt::Task<Result<std::vector<FetchedOffset>>> Coordinator::fetch(
 rt::Task<Status> Coordinator::check_epoch(SlotPtr slot) {
     LKS_CO_TRY(co_await settle(slot));
     const std::uint64_t epoch = slot->ledger->epoch();
-    const auto next = co_await seams_.metadata.get(
-        {.key = keys::epoch(slot->key, epoch + 1), .partition_key = slot->key}
-    );
-    if (next.is(ErrorCode::not_found) && slot->ledger.has_value() &&
-        slot->ledger->epoch() == epoch) {
+    const auto newest =
+        co_await seams_.metadata.get({.key = keys::epoch(slot->key), .partition_key = slot->key});
+    if (slot->phase != Phase::ready || !slot->ledger.has_value() ||
+        slot->ledger->epoch() != epoch || (!newest.ok() && newest.code() != ErrorCode::not_found)) {
+        co_return unavailable("group {} is loading", slot->id);
+    }
+    if (newest.ok() && newest->version.identity == slot->ledger->identity()) {
         co_return Status();
     }
-    if (next.ok() && slot->phase == Phase::ready && slot->ledger.has_value() &&
-        slot->ledger->epoch() == epoch) {
-        drop(slot, KafkaError::not_coordinator);
-    }
-    co_return next.ok() ? fenced("group {} has another coordinator", slot->id)
-                        : unavailable("group {} is loading", slot->id);
+    drop(slot, KafkaError::not_coordinator);
+    co_return fenced("group {} has another coordinator", slot->id);
 }
 
 rt::Task<Result<GroupDescription>> Coordinator::describe(std::string group) {
@@ -402,41 +404,49 @@ rt::Task<Result<GroupDescription>> Coordinator::describe(std::string group) {
 
 rt::Task<Result<std::vector<ListedGroup>>> Coordinator::list() {
     std::vector<ListedGroup> listed;
-    for (const auto& [id, slot] : slots_) {
+    LKS_CO_TRY(co_await each_slot([&](const SlotPtr& slot) {
         if (slot->phase == Phase::ready && is_known(*slot)) {
             listed.push_back({
-                .id = id,
+                .id = slot->id,
                 .protocol_type = slot->group.protocol_type(),
                 .state = slot->group.state(),
             });
         }
-    }
+    }));
     co_return listed;
 }
 
 rt::Task<Result<KafkaError>> Coordinator::remove(std::string group) {
-    const auto slot = co_await open(std::move(group), Missing::is_an_error);
-    if (slot.is(ErrorCode::not_found)) {
-        co_return KafkaError::group_id_not_found;
+    while (true) {
+        const auto slot = co_await open(group, Missing::is_an_error);
+        if (slot.is(ErrorCode::not_found)) {
+            co_return KafkaError::group_id_not_found;
+        }
+        if (!slot.ok()) {
+            co_return slot.error();
+        }
+        if ((*slot)->group.state() == GroupState::empty) {
+            LKS_CO_TRY(co_await settle(*slot));
+        }
+        switch ((*slot)->group.state()) {
+            case GroupState::empty: co_return co_await remove_group(*slot);
+            case GroupState::dead: co_await (*slot)->judged.wait(); break;  // by somebody else
+            case GroupState::preparing:
+            case GroupState::completing:
+            case GroupState::stable: co_return KafkaError::non_empty_group;
+        }
     }
-    if (!slot.ok()) {
-        co_return slot.error();
-    }
-    if ((*slot)->group.state() == GroupState::dead) {
-        co_return KafkaError::coordinator_not_available;
-    }
-    if ((*slot)->group.state() != GroupState::empty) {
-        co_return KafkaError::non_empty_group;
-    }
-    LKS_CO_TRY(co_await settle(*slot));
-    co_return co_await remove_group(*slot);
 }
 
+/// Precondition: it is empty.
 rt::Task<Result<KafkaError>> Coordinator::remove_group(SlotPtr slot) {
-    if (slot->group.state() != GroupState::empty) {
-        co_return KafkaError::non_empty_group;
-    }
     slot->group.kill();
+    const KafkaError removed = co_await store_removal(slot);
+    slot->judged.notify_all();
+    co_return removed;
+}
+
+rt::Task<KafkaError> Coordinator::store_removal(SlotPtr slot) {
     // Behind the commits that are on their way.
     Status stored = co_await store(slot, {});
     if (stored.ok() && slot->ledger.has_value()) {

@@ -102,7 +102,7 @@ class Coordinator {
     );
     /// Those in memory.
     rt::Task<Result<std::vector<ListedGroup>>> list();
-    /// Its offsets go, of all groups in memory; of others when they are loaded or swept.
+    /// Its offsets go, of all groups in memory, a few at a time; of others when they are swept.
     void topic_dropped(Uuid topic_id);
     /// One look at what has expired, also of groups that are not in memory.
     rt::Task<void> sweep();
@@ -144,6 +144,7 @@ class Coordinator {
         Error error;  // failed
         rt::Signal loaded;
         Group group;
+        std::uint64_t loaded_as = 0;   // the take-over's number
         std::optional<Ledger> ledger;  // none: its epoch was given up
         std::deque<Op> queue;
         bool writing = false;
@@ -153,6 +154,7 @@ class Coordinator {
         std::size_t members_counted = 0;
         std::size_t bytes_counted = 0;
         std::set<Uuid> topics_missed;  // by the last sweep
+        rt::Signal judged;             // a removal has ended, one way or the other
     };
     using SlotPtr = std::shared_ptr<Slot>;
 
@@ -188,6 +190,8 @@ class Coordinator {
     rt::Task<Status> write_batch(SlotPtr slot, Changes changes);
     rt::Task<Status> look_up_stale(SlotPtr slot);
     rt::Task<Status> retake(SlotPtr slot);
+    static bool is_over(const Slot& slot);
+    void leave_nothing(const SlotPtr& slot);
     rt::Task<void> purge(SlotPtr slot);
     struct Gathered {
         Changes changes;
@@ -198,11 +202,17 @@ class Coordinator {
     void finish(Slot& slot, const Gathered& written);
     void fail_ops(Slot& slot, const Error& error, MonoTime deadline_max);
 
+    /// `visit(slot)` for all that are in memory from now to the end, and maybe others; others may
+    /// run in between. Errors: `cancelled` when the node stops.
+    rt::Task<Status> each_slot(std::function<void(const SlotPtr&)> visit);
+    rt::Task<void> drop_topics();
+    void drop_offsets(const SlotPtr& slot, const std::set<Uuid>& topics);
     rt::Task<void> sweep_loop();
     rt::Task<void> sweep_slot(SlotPtr slot);
     rt::Task<std::set<Uuid>> missing_topics(SlotPtr slot);
     rt::Task<Status> load_expirable();
     rt::Task<Result<KafkaError>> remove_group(SlotPtr slot);
+    rt::Task<KafkaError> store_removal(SlotPtr slot);
     static Op removal(const Slot& slot);
 
     rt::Executor& executor_;
@@ -215,8 +225,10 @@ class Coordinator {
     std::uint64_t last_ticket_ = 0;
     bool draining_ = false;
     std::map<std::string, SlotPtr> slots_;
-    std::size_t bytes_ = 0;       // of all slots, as accounted
-    MonoTime make_room_again_{};  // nothing was to be had
+    std::size_t bytes_ = 0;          // of all slots, as accounted
+    MonoTime make_room_again_{};     // nothing was to be had
+    std::set<Uuid> dropped_topics_;  // not yet looked for
+    bool dropping_topics_ = false;
     std::map<Ticket, rt::Promise<Result<JoinAnswer>>> joins_;
     std::map<Ticket, rt::Promise<Result<SyncAnswer>>> syncs_;
     rt::TaskScope scope_;

@@ -89,6 +89,9 @@ void Coordinator::make_room() {
         }
         seams_.metrics.evicted.add();
         drop(slot, KafkaError::not_coordinator);
+        if (slot->ledger->is_over()) {
+            scope_.spawn(purge(slot));  // nobody would find its epoch again
+        }
     }
     log::warn("kafka", "groups_memory_full groups={} bytes={}", slots_.size(), bytes_);
     make_room_again_ = executor_.now() + pause;

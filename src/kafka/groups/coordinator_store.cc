@@ -169,7 +169,7 @@ rt::Task<Status> Coordinator::write_next(SlotPtr slot) {
         }
         gathered.changes.record = std::move(record);
     }
-    if (!gathered.changes.empty()) {
+    if (!gathered.changes.empty() || slot->ledger->has_long_memory()) {
         LKS_CO_TRY(co_await write_batch(slot, gathered.changes));
     }
     account(*slot);
@@ -216,29 +216,50 @@ rt::Task<Status> Coordinator::look_up_stale(SlotPtr slot) {
 
 rt::Task<Status> Coordinator::retake(SlotPtr slot) {
     auto taken = co_await take_over(
-        seams_.metadata, slot->key, {.coordinator = identity_, .number = ++takeovers_}
+        seams_.metadata,
+        slot->key,
+        {.coordinator = identity_, .number = ++takeovers_, .after = slot->loaded_as}
     );
     seams_.metrics.takeovers.add();
     if (!taken.ok()) {
         co_return std::move(taken).error();
-    }
-    if (!taken->was_ours) {
-        co_return fenced("group {} was taken over by another coordinator", slot->id);
     }
     // The members are those we know: what the store has of them is older, and is written again.
     slot->ledger = std::move(taken->ledger);
     co_return Status();
 }
 
+/// Whether nothing of it is stored, nobody is in it, and nobody has been told an id.
+bool Coordinator::is_over(const Slot& slot) {
+    return slot.ledger.has_value() && slot.ledger->is_over() && slot.queue.empty() &&
+           slot.group.idle();
+}
+
+/// Precondition: nobody asked for more than to find it.
+void Coordinator::leave_nothing(const SlotPtr& slot) {
+    if (is_over(*slot) && !slot->writing) {
+        enqueue(slot, {.deadline = executor_.now(), .done = {}});  // and then it is purged
+    }
+}
+
+/// Deletes what was removed; with the last of a group that is over, its epoch. Such a group leaves
+/// memory before that: who asks for it begins another one, which the delete cannot harm.
 rt::Task<void> Coordinator::purge(SlotPtr slot) {
     meta::MetadataStore& store = seams_.metadata;
-    while (slot->ledger.has_value() && slot->ledger->has_remains() && slot->queue.empty()) {
-        meta::ShardBatch batch = slot->ledger->build_purge(purge_max);
+    while (slot->ledger.has_value() && slot->queue.empty()) {
+        const bool is_gone = slot->phase != Phase::ready || is_over(*slot);
+        meta::ShardBatch batch = slot->ledger->build_purge(
+            purge_max, is_gone ? Purge::the_epoch_too : Purge::what_was_removed
+        );
         if (batch.deletes.empty()) {
             co_return;
         }
+        const bool is_end = slot->ledger->is_ending();
+        if (is_end && slot->phase == Phase::ready) {
+            drop(slot, KafkaError::not_coordinator);
+        }
         const auto done = co_await store.write(store.shard_of(slot->key), std::move(batch));
-        if (!done.ok() || !slot->ledger->settle_purge(*done)) {
+        if (!done.ok() || !slot->ledger->settle_purge(*done) || is_end) {
             co_return;  // the next write, load or sweep goes on
         }
         account(*slot);

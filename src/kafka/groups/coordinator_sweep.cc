@@ -12,6 +12,7 @@ namespace lakestream::kafka::groups {
 namespace {
 
 constexpr std::size_t loads_per_sweep_max = 1000;
+constexpr std::size_t looks_between_yields = 1000;  // at groups and offsets
 
 }  // namespace
 
@@ -31,14 +32,13 @@ rt::Task<void> Coordinator::sweep() {
         log::warn("kafka", "groups_not_swept error={}", loaded.error());
     }
     std::vector<SlotPtr> slots;
-    for (const auto& [id, slot] : slots_) {
-        slots.push_back(slot);
-    }
+    const Status seen = co_await each_slot([&](const SlotPtr& slot) { slots.push_back(slot); });
     for (SlotPtr& slot : slots) {
-        if (scope_.stopping()) {
+        if (!seen.ok() || scope_.stopping()) {
             co_return;
         }
         co_await sweep_slot(std::move(slot));
+        co_await rt::yield();
     }
 }
 
@@ -93,8 +93,8 @@ rt::Task<void> Coordinator::sweep_slot(SlotPtr slot) {
     const std::size_t count = op.offsets.size();
     const bool nothing_left = count == slot->ledger->size() && slot->group.idle() &&
                               slot->group.state() == GroupState::empty;
-    if (nothing_left && !slot->ledger->exists() && !slot->ledger->has_remains()) {
-        drop(slot, KafkaError::not_coordinator);  // only ever in memory
+    if (nothing_left && !slot->ledger->exists()) {
+        leave_nothing(slot);
         co_return;
     }
     if (nothing_left) {
@@ -151,23 +151,57 @@ rt::Task<Status> Coordinator::load_expirable() {
     co_return Status();
 }
 
-void Coordinator::topic_dropped(Uuid topic_id) {
-    for (const auto& [id, slot] : slots_) {
-        if (slot->phase != Phase::ready || !slot->ledger.has_value()) {
-            continue;
-        }
-        Op op{.deadline = executor_.now() + options_.commit_timeout, .done = {}};
-        slot->ledger->each(
-            [&](const std::string& topic, std::int32_t partition, const Committed& committed) {
-                if (committed.topic_id == topic_id) {
-                    op.offsets.emplace(OffsetKey{topic, partition}, std::nullopt);
-                }
+rt::Task<Status> Coordinator::each_slot(std::function<void(const SlotPtr&)> visit) {
+    std::size_t looks = 0;
+    // Groups come and go meanwhile, also by what is done to this one: each is looked up anew.
+    for (auto at = slots_.begin(); at != slots_.end();) {
+        const SlotPtr slot = at->second;
+        visit(slot);
+        looks += 1 + (slot->ledger.has_value() ? slot->ledger->size() : 0);
+        if (looks >= looks_between_yields) {
+            looks = 0;
+            co_await rt::yield();
+            if (scope_.stopping()) {
+                co_return cancelled("the node is stopping");
             }
-        );
-        if (!op.offsets.empty()) {
-            seams_.metrics.offsets_expired.add(op.offsets.size());
-            enqueue(slot, std::move(op));
         }
+        at = slots_.upper_bound(slot->id);
+    }
+    co_return Status();
+}
+
+void Coordinator::topic_dropped(Uuid topic_id) {
+    dropped_topics_.insert(topic_id);
+    if (!scope_.stopping() && !std::exchange(dropping_topics_, true)) {
+        scope_.spawn(drop_topics());
+    }
+}
+
+/// One walk for all topics that are dropped before it begins.
+rt::Task<void> Coordinator::drop_topics() {
+    Status walked;
+    while (walked.ok() && !dropped_topics_.empty()) {
+        const std::set<Uuid> topics = std::exchange(dropped_topics_, {});
+        walked = co_await each_slot([&](const SlotPtr& slot) { drop_offsets(slot, topics); });
+    }
+    dropping_topics_ = false;
+}
+
+void Coordinator::drop_offsets(const SlotPtr& slot, const std::set<Uuid>& topics) {
+    if (slot->phase != Phase::ready || !slot->ledger.has_value()) {
+        return;
+    }
+    Op op{.deadline = executor_.now() + options_.commit_timeout, .done = {}};
+    slot->ledger->each(
+        [&](const std::string& topic, std::int32_t partition, const Committed& committed) {
+            if (topics.contains(committed.topic_id)) {
+                op.offsets.emplace(OffsetKey{topic, partition}, std::nullopt);
+            }
+        }
+    );
+    if (!op.offsets.empty()) {
+        seams_.metrics.offsets_expired.add(op.offsets.size());
+        enqueue(slot, std::move(op));
     }
 }
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/format.h"
 #include "kafka/testing/fake_catalog.h"
 #include "meta/memory_store.h"
@@ -252,7 +254,7 @@ TEST(Coordinator, offsets_survive_a_stop_and_a_crash) {
     EXPECT_EQ(third.fetch(0), 8);
     EXPECT_EQ(third.fetch(1), 6);
     EXPECT_EQ(third.fetch(2), -1);
-    EXPECT_EQ(world.keys("/e0").size(), 3U);
+    EXPECT_EQ(world.keys("/epoch").size(), 1U);
 }
 
 TEST(Coordinator, a_commit_is_one_write_and_idle_groups_write_nothing) {
@@ -264,7 +266,7 @@ TEST(Coordinator, a_commit_is_one_write_and_idle_groups_write_nothing) {
     };
     const std::int64_t before = version();
     ASSERT_EQ(node.commit(0, 2), KafkaError::none);
-    EXPECT_EQ(version() - before, 2) << "the offset, and our own look";
+    EXPECT_EQ(version() - before, 3) << "the offset, the epoch, and our own look";
     const std::int32_t generation = node.make_member("m");
     const std::int64_t stable = version();
     for (int i = 0; i < 100; ++i) {
@@ -370,7 +372,7 @@ TEST(Coordinator, an_unknown_outcome_is_resolved_under_a_new_epoch) {
         EXPECT_EQ(node.fetch(0), offset);
         ASSERT_EQ(node.commit(1, offset, member), KafkaError::none);
     }
-    EXPECT_GE(world.keys("/e0").size(), 3U);
+    EXPECT_GE(world.metrics.takeovers.value(), 3U);
 }
 
 TEST(Coordinator, acknowledged_commits_are_never_lost_whatever_happens) {
@@ -423,7 +425,7 @@ TEST(Coordinator, acknowledged_commits_are_never_lost_whatever_happens) {
     }
 }
 
-TEST(Coordinator, a_deleted_group_leaves_only_what_fences) {
+TEST(Coordinator, a_deleted_group_leaves_nothing_and_may_be_made_again) {
     World world;
     Node node(world, at_once);
     ASSERT_EQ(node.commit(0, 1), KafkaError::none);
@@ -436,8 +438,7 @@ TEST(Coordinator, a_deleted_group_leaves_only_what_fences) {
     EXPECT_TRUE(node.run(node.coordinator.describe("g")).is(ErrorCode::not_found));
     EXPECT_EQ(node.fetch(0), -1);
     world.sim.loop.run_for(1s);
-    EXPECT_EQ(world.keys("/lks/group").size(), 1U);
-    EXPECT_EQ(world.keys("/e0").size(), 1U);
+    EXPECT_TRUE(world.keys("/lks/group").empty());
     Node second(world);
     EXPECT_EQ(second.fetch(0), -1);
     EXPECT_EQ(
@@ -485,7 +486,7 @@ TEST(Coordinator, offsets_expire_after_the_group_has_been_empty_for_long_enough)
     node.sweep();
     EXPECT_EQ(node.fetch(0), -1);
     world.sim.loop.run_for(1s);
-    EXPECT_EQ(world.keys("/lks/group").size(), 1U) << "its epoch";
+    EXPECT_TRUE(world.keys("/lks/group").empty());
     EXPECT_EQ(world.metrics.offsets_expired.value(), 1U);
 }
 
@@ -500,11 +501,11 @@ TEST(Coordinator, groups_that_nobody_asks_for_expire_as_well) {
     world.sim.loop.run_for(23h);
     node.sweep();
     EXPECT_EQ(world.keys("/c:").size(), 1U);
-    EXPECT_EQ(world.keys("/e0").size(), 1U) << "not even looked at";
+    EXPECT_EQ(world.metrics.takeovers.value(), 1U) << "not even looked at";
     world.sim.loop.run_for(2h);
     node.sweep();
     world.sim.loop.run_for(1s);
-    EXPECT_EQ(world.keys("/c:").size(), 0U);
+    EXPECT_TRUE(world.keys("/lks/group").empty());
 }
 
 TEST(Coordinator, a_clock_that_jumps_expires_nothing) {
@@ -557,6 +558,96 @@ TEST(Coordinator, offsets_go_with_their_topic) {
     EXPECT_EQ(node.fetch(0), -1);
     world.sim.loop.run_for(1s);
     EXPECT_TRUE(world.keys("/c:").empty());
+}
+
+TEST(Coordinator, a_topic_goes_from_many_groups_while_they_come_and_go) {
+    World world;
+    Node node(world);
+    constexpr int count = 3000;
+    const auto commit = [&](int i) {
+        return rt::submit(
+            world.machines.back()->executor,
+            node.coordinator.commit(fmt::format("g{:04}", i), node.request(0, i))
+        );
+    };
+    for (int i = 0; i < count; ++i) {
+        ASSERT_EQ(*node.wait(commit(i)), KafkaError::none);
+    }
+    const Uuid old = world.topic->incarnation;
+    world.topic = world.catalog.add("t", 10);
+    node.coordinator.topic_dropped(old);
+    node.coordinator.topic_dropped(Uuid{});
+    // Neighbours of those that it looks at leave, and others commit to the new topic.
+    std::vector<rt::Future<Result<KafkaError>>> removing;
+    for (int i = 900; i < 1100; ++i) {
+        removing.push_back(rt::submit(
+            world.machines.back()->executor, node.coordinator.remove(fmt::format("g{:04}", i))
+        ));
+    }
+    auto fresh = commit(count);
+    for (auto& removed : removing) {
+        EXPECT_EQ(*node.wait(std::move(removed)), KafkaError::none);
+    }
+    EXPECT_EQ(*node.wait(std::move(fresh)), KafkaError::none);
+    world.sim.loop.run_for(1s);
+    EXPECT_EQ(world.keys("/c:"), std::vector<std::string>{"/lks/group/g3000/c:t:0"});
+}
+
+TEST(Coordinator, a_group_deleted_by_two_at_once_is_deleted_once) {
+    World world;
+    Node node(world);
+    for (const bool given_up : {false, true}) {
+        ASSERT_EQ(node.commit(0, 1), KafkaError::none);
+        if (given_up) {
+            MetadataFaults lost;
+            lost.lose_answer = {1, 1};
+            node.metadata.set_faults(lost);
+            auto unknown = node.start_commit(0, 2, {});
+            world.sim.loop.run_for(5ms);
+            node.metadata.heal();
+        }
+        std::multiset<KafkaError> answers;
+        std::vector<rt::Future<Result<KafkaError>>> removing;
+        for (int i = 0; i < 3; ++i) {
+            removing.push_back(
+                rt::submit(world.machines.back()->executor, node.coordinator.remove("g"))
+            );
+        }
+        for (auto& removed : removing) {
+            answers.insert(*node.wait(std::move(removed)));
+        }
+        EXPECT_EQ(
+            answers,
+            (std::multiset{
+                KafkaError::none, KafkaError::group_id_not_found, KafkaError::group_id_not_found
+            })
+        );
+    }
+}
+
+TEST(Coordinator, groups_that_were_never_stored_leave_nothing) {
+    World world;
+    Node node(world, {.initial_rebalance_delay = 0s, .memory_max = 64 << 10});
+    const auto invite = [&](const std::string& group) {
+        JoinRequest request{
+            .fresh_id = "m",
+            .session_timeout = 10s,
+            .protocol_type = "consumer",
+            .protocols = {{.name = "range", .metadata = node.subscription}},
+            .id_policy = IdPolicy::ask_again,
+        };
+        return node.run(node.coordinator.join(group, std::move(request)))->error;
+    };
+    for (int i = 0; i < 200; ++i) {
+        world.sim.loop.run_for(1s);
+        ASSERT_EQ(invite(fmt::format("g{}", i)), KafkaError::member_id_required);
+    }
+    world.sim.loop.run_for(1s);
+    EXPECT_LT(world.keys("/epoch").size(), 40U) << "of those in memory";
+    world.sim.loop.run_for(2min);
+    node.sweep();
+    world.sim.loop.run_for(1s);
+    EXPECT_TRUE(world.keys("/lks/group").empty());
 }
 
 TEST(Coordinator, many_partitions_are_few_writes) {

@@ -220,6 +220,7 @@ class Group {
         JoinAnswer answer;
     };
 
+    std::string broken_member(const std::string& id, const Member& member) const;
     KafkaError check_member(const MemberClaim& claim) const;
     KafkaError check_join(const JoinRequest& request) const;
     bool has_room_for(const JoinRequest& request) const;

@@ -368,27 +368,33 @@ std::string Group::broken_invariant() const {
     }
     std::size_t statics = 0;
     for (const auto& [id, member] : members_) {
-        if (member.joining.has_value() && state_ != GroupState::preparing) {
-            return fmt::format("{} waits to join while {}", id, to_string(state_));
+        if (std::string broken = broken_member(id, member); !broken.empty()) {
+            return broken;
         }
-        if (member.syncing.has_value() && state_ != GroupState::completing) {
-            return fmt::format("{} waits to sync while {}", id, to_string(state_));
-        }
-        if (member.is_new && !member.joining.has_value()) {
-            return fmt::format("{} has never been answered and does not wait", id);
-        }
-        if (invited_.contains(id)) {
-            return fmt::format("{} is a member and invited", id);
-        }
-        if (member.instance_id.has_value()) {
-            ++statics;
-            const auto found = statics_.find(*member.instance_id);
-            if (found == statics_.end() || found->second != id) {
-                return fmt::format("instance {} is not {}", *member.instance_id, id);
-            }
-        }
+        statics += member.instance_id.has_value() ? 1 : 0;
     }
     return statics == statics_.size() ? std::string() : "an instance has no member";
+}
+
+std::string Group::broken_member(const std::string& id, const Member& member) const {
+    if (member.joining.has_value() && state_ != GroupState::preparing) {
+        return fmt::format("{} waits to join while {}", id, to_string(state_));
+    }
+    if (member.syncing.has_value() && state_ != GroupState::completing) {
+        return fmt::format("{} waits to sync while {}", id, to_string(state_));
+    }
+    if (member.is_new && !member.joining.has_value()) {
+        return fmt::format("{} has never been answered and does not wait", id);
+    }
+    if (invited_.contains(id)) {
+        return fmt::format("{} is a member and invited", id);
+    }
+    const auto instance =
+        member.instance_id.has_value() ? statics_.find(*member.instance_id) : statics_.end();
+    if (member.instance_id.has_value() && (instance == statics_.end() || instance->second != id)) {
+        return fmt::format("instance {} is not {}", *member.instance_id, id);
+    }
+    return {};
 }
 
 }  // namespace lakestream::kafka::groups

@@ -15,17 +15,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     const Bytes stored = Bytes::copy(std::as_bytes(std::span(data + 1, size - 1)));
-    if (data[0] % 3 == 0) {
+    if (data[0] % 4 == 0) {
         const auto record = decode_group(stored);
         if (record.ok()) {
             const auto again = decode_group(encode(*record));
             LKS_ASSERT(again.ok() && *again == *record);
         }
-    } else if (data[0] % 3 == 1) {
+    } else if (data[0] % 4 == 1) {
         const auto record = decode_offset(stored);
         if (record.ok()) {
             const auto again = decode_offset(encode(*record));
             LKS_ASSERT(again.ok() && *again == *record);
+        }
+    } else if (data[0] % 4 == 2) {
+        const auto epochs = decode_epochs(stored);
+        if (epochs.ok()) {
+            const auto again = decode_epochs(encode(*epochs));
+            LKS_ASSERT(again.ok() && *again == *epochs);
         }
     } else {
         const auto topics = subscribed_topics(stored);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view root = "/lks/group";
 constexpr std::string_view empty_id = "%";
-constexpr std::size_t epoch_digits = 20;
+constexpr std::size_t old_epoch_digits = 20;
 
 bool is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -59,8 +59,8 @@ std::string group(std::string_view id) {
     return id.empty() ? key.append(empty_id) : key;
 }
 
-std::string epoch(std::string_view group_key, std::uint64_t epoch) {
-    return fmt::format("{}/e{:020}", group_key, epoch);
+std::string epoch(std::string_view group_key) {
+    return fmt::format("{}/epoch", group_key);
 }
 
 std::string offset(std::string_view group_key, const OffsetKey& offset) {
@@ -76,14 +76,6 @@ std::optional<std::string> group_id(std::string_view key) {
         return std::nullopt;
     }
     return rest == empty_id ? std::optional(std::string()) : decode_id(rest);
-}
-
-std::optional<std::uint64_t> epoch_of(std::string_view group_key, std::string_view key) {
-    const std::string prefix = fmt::format("{}/e", group_key);
-    if (!key.starts_with(prefix) || key.size() != prefix.size() + epoch_digits) {
-        return std::nullopt;
-    }
-    return number<std::uint64_t>(key.substr(prefix.size()));
 }
 
 std::optional<OffsetKey> offset_of(std::string_view group_key, std::string_view key) {
@@ -102,6 +94,12 @@ std::optional<OffsetKey> offset_of(std::string_view group_key, std::string_view 
     };
 }
 
+bool is_old_epoch(std::string_view group_key, std::string_view key) {
+    const std::string prefix = fmt::format("{}/e", group_key);
+    return key.starts_with(prefix) && key.size() == prefix.size() + old_epoch_digits &&
+           number<std::uint64_t>(key.substr(prefix.size())).has_value();
+}
+
 meta::Range all_groups(meta::KeyOrder order) {
     return catalog::keys::children(order, root);
 }
@@ -110,14 +108,6 @@ meta::Range of_group(meta::KeyOrder order, std::string_view group_key) {
     meta::Range range = catalog::keys::children(order, group_key);
     range.partition_key = std::string(group_key);
     return range;
-}
-
-meta::Get newest_epoch(std::string_view group_key) {
-    return {
-        .key = fmt::format("{}/f", group_key),
-        .comparison = meta::Comparison::lower,
-        .partition_key = std::string(group_key),
-    };
 }
 
 }  // namespace lakestream::kafka::groups::keys

@@ -4,9 +4,9 @@
 //
 //   /lks/group/<id>                           the group's record
 //   /lks/group/<id>/c:<topic>:<partition>     a committed offset
-//   /lks/group/<id>/e<20 digits>              this epoch has begun
+//   /lks/group/<id>/epoch                     who coordinates the group
 //
-// Epochs come behind offsets in both key orders: a scan that has the newest epoch has all offsets.
+// The epoch comes behind the offsets in both key orders: a scan that has it has all offsets.
 #pragma once
 
 #include <compare>
@@ -32,20 +32,19 @@ namespace keys {
 /// Of a group's record. Letters, digits, `.`, `_` and `-` stand for themselves in the id, every
 /// other byte as `%` and two hexadecimal digits; the empty id is `%`.
 std::string group(std::string_view id);
-std::string epoch(std::string_view group_key, std::uint64_t epoch);
+std::string epoch(std::string_view group_key);
 std::string offset(std::string_view group_key, const OffsetKey& offset);
 
 /// What a key names; none for keys of another kind.
 std::optional<std::string> group_id(std::string_view key);
-std::optional<std::uint64_t> epoch_of(std::string_view group_key, std::string_view key);
 std::optional<OffsetKey> offset_of(std::string_view group_key, std::string_view key);
+/// Whether the key is of the first format, `/e<20 digits>`, and means nothing any more.
+bool is_old_epoch(std::string_view group_key, std::string_view key);
 
 /// The records of all groups; in natural order also everything below them.
 meta::Range all_groups(meta::KeyOrder order);
-/// Offsets, then epochs.
+/// Offsets, then the epoch.
 meta::Range of_group(meta::KeyOrder order, std::string_view group_key);
-/// Finds the newest epoch, or a lower key when there is none.
-meta::Get newest_epoch(std::string_view group_key);
 
 }  // namespace keys
 

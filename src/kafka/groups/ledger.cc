@@ -15,7 +15,9 @@ meta::Expect expect(const std::optional<meta::VersionId>& version) {
     return version.has_value() ? meta::Expect::at(*version) : meta::Expect::absent();
 }
 
-constexpr std::size_t entry_bytes = 208;  // of an offset in memory, but for its texts
+constexpr std::size_t entry_bytes = 208;        // of an offset in memory, but for its texts
+constexpr std::size_t epochs_max = 8;           // remembered without need
+constexpr std::size_t old_epochs_max = 10'000;  // of one load; the next one goes on
 
 }  // namespace
 
@@ -58,33 +60,80 @@ const Ledger::Entry* Ledger::entry(const OffsetKey& key) const {
     return found != partitions->second.end() ? &found->second : nullptr;
 }
 
+void Ledger::forget(const Entry* before, const OffsetKey& key) {
+    if (before != nullptr) {
+        --(before->current.has_value() ? live_ : removed_);
+        void_ -= before->found == Found::is_void ? 1 : 0;
+        bytes_ -= bytes_of(key, before->current);
+    }
+}
+
 void Ledger::erase(const OffsetKey& key) {
     const auto partitions = topics_.find(key.topic);
-    bytes_ -= bytes_of(key, partitions->second.at(key.partition).current);
+    forget(&partitions->second.at(key.partition), key);
     partitions->second.erase(key.partition);
     if (partitions->second.empty()) {
         topics_.erase(partitions);
     }
 }
 
-void Ledger::put(const OffsetKey& key, std::optional<Committed> to, meta::VersionId version) {
-    const Entry* const before = entry(key);
-    if (before != nullptr) {
-        --(before->current.has_value() ? live_ : removed_);
-        bytes_ -= bytes_of(key, before->current);
-    }
+void Ledger::put(
+    const OffsetKey& key, std::optional<Committed> to, meta::VersionId version, Found found
+) {
+    forget(entry(key), key);
     bytes_ += bytes_of(key, to);
     ++(to.has_value() ? live_ : removed_);
-    topics_[key.topic][key.partition] = {.current = std::move(to), .version = version};
+    void_ += found == Found::is_void ? 1 : 0;
+    topics_[key.topic][key.partition] = {
+        .current = std::move(to), .version = version, .found = found
+    };
 }
 
-void Ledger::load_offset(OffsetKey key, std::optional<Committed> current, meta::VersionId version) {
-    put(key, std::move(current), version);
+void Ledger::load_offset(
+    OffsetKey key, std::optional<Committed> current, meta::VersionId version, Found found
+) {
+    put(key, std::move(current), version, found);
 }
 
-void Ledger::load_record(GroupRecord::Life life, meta::VersionId version) {
+void Ledger::load_record(GroupRecord::Life life, meta::VersionId version, Found found) {
     record_lives_ = life == GroupRecord::Life::lives;
     record_version_ = version;
+    record_found_ = found;
+}
+
+void Ledger::load_old_epoch(std::string key, meta::VersionId version) {
+    if (old_epochs_.size() < old_epochs_max) {
+        old_epochs_.emplace_back(std::move(key), version);
+    }
+}
+
+std::map<OffsetKey, std::optional<Committed>> Ledger::covered() const {
+    std::map<OffsetKey, std::optional<Committed>> offsets;
+    if (void_ == 0) {
+        return offsets;
+    }
+    for (const auto& [topic, partitions] : topics_) {
+        for (const auto& [partition, entry] : partitions) {
+            if (entry.current.has_value() && entry.found == Found::is_void) {
+                offsets.emplace(OffsetKey{topic, partition}, entry.current);
+            }
+        }
+    }
+    return offsets;
+}
+
+bool Ledger::has_long_memory() const noexcept {
+    return epochs_.begun.size() > epochs_max;
+}
+
+/// What other coordinators wrote before us counts or has been written again; what they write from
+/// now on is void by our own epoch.
+Epochs Ledger::epochs_to_keep() const {
+    Epochs kept = epochs_;
+    if (void_ == 0 && record_found_ == Found::counts) {
+        kept.begun = {epoch_};
+    }
+    return kept;
 }
 
 meta::ShardBatch Ledger::build(const Changes& changes) const {
@@ -112,19 +161,24 @@ meta::ShardBatch Ledger::build(const Changes& changes) const {
             .partition_key = group_key_,
         });
     }
-    batch.deletes.push_back({
-        .key = keys::epoch(group_key_, epoch_ + 1),
-        .expect = meta::Expect::absent(),
+    batch.puts.push_back({
+        .key = keys::epoch(group_key_),
+        .value = encode(epochs_to_keep()),
+        .expect = meta::Expect::at(epoch_version_),
+        .partition_key = group_key_,
+        .identity = identity_,
     });
     return batch;
 }
 
 Ledger::Verdict Ledger::settle(const Changes& changes, const meta::ShardBatchDone& done) {
-    LKS_ASSERT(done.deletes.size() == 1);
+    LKS_ASSERT(!done.puts.empty());
     stale_.clear();
-    if (!done.deletes.front().is(ErrorCode::not_found)) {
+    if (!done.puts.back().ok()) {
         return Verdict::fenced;
     }
+    epoch_version_ = done.puts.back()->version.id;
+    epochs_ = epochs_to_keep();  // as it was when the batch was built
     auto answer = done.puts.begin();
     for (const auto& [key, to] : changes.offsets) {
         if (answer->ok()) {
@@ -136,7 +190,7 @@ Ledger::Verdict Ledger::settle(const Changes& changes, const meta::ShardBatchDon
     }
     if (changes.record.has_value()) {
         if (answer->ok()) {
-            load_record(changes.record->life, (*answer)->version.id);
+            load_record(changes.record->life, (*answer)->version.id, Found::counts);
         } else {
             stale_.push_back(group_key_);
         }
@@ -159,7 +213,7 @@ void Ledger::learn(const std::string& key, std::optional<meta::VersionId> versio
     }
 }
 
-meta::ShardBatch Ledger::build_purge(std::size_t count) {
+meta::ShardBatch Ledger::build_purge(std::size_t count, Purge purge) {
     purging_.clear();
     meta::ShardBatch batch;
     for (const auto& [topic, partitions] : topics_) {
@@ -174,11 +228,21 @@ meta::ShardBatch Ledger::build_purge(std::size_t count) {
             });
         }
     }
+    for (const auto& [key, version] : old_epochs_) {
+        batch.deletes.push_back({.key = key, .expect = meta::Expect::at(version)});
+    }
     // Last, so that what a crash leaves is found by the group's record.
-    purging_record_ = record_version_.has_value() && !record_lives_ && live_ == 0 &&
-                      purging_.size() == removed_ && batch.deletes.size() < count;
+    const bool is_rest = is_over() && purging_.size() == removed_ && batch.deletes.size() < count;
+    purging_record_ = is_rest && record_version_.has_value();
     if (purging_record_) {
         batch.deletes.push_back({.key = group_key_, .expect = expect(record_version_)});
+    }
+    purging_epoch_ = is_rest && purge == Purge::the_epoch_too;
+    if (purging_epoch_) {
+        batch.deletes.push_back({
+            .key = keys::epoch(group_key_),
+            .expect = meta::Expect::at(epoch_version_),
+        });
     }
     return batch;
 }
@@ -192,13 +256,16 @@ bool Ledger::settle_purge(const meta::ShardBatchDone& done) {
         // Refused: somebody wrote it since; the next load says what it means.
         if (is_gone(done.deletes[i])) {
             progress = true;
-            --removed_;
             erase(purging_[i]);
         }
     }
-    if (purging_record_ && is_gone(done.deletes.back())) {
+    const std::size_t record = purging_.size() + old_epochs_.size();
+    progress = progress || !old_epochs_.empty();
+    old_epochs_.clear();
+    if (purging_record_ && is_gone(done.deletes[record])) {
         progress = true;
         record_version_.reset();
+        record_found_ = Found::counts;
     }
     purging_.clear();
     return progress;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "codec/reader.h"
@@ -14,7 +15,8 @@ namespace lakestream::kafka::groups {
 
 namespace {
 
-constexpr std::uint8_t version = 1;
+constexpr std::uint8_t version = 2;
+constexpr std::uint8_t first_version_of_epochs = 2;
 constexpr std::uint8_t has_current = 1;
 constexpr std::uint8_t has_previous = 2;
 constexpr std::int64_t never = -1;
@@ -119,13 +121,19 @@ Committed committed(codec::Reader& in) {
 }
 
 /// The version byte: what follows is read by its rules.
-Status check_version(std::uint8_t found, std::string_view what) {
+Result<std::uint8_t> read_version(codec::Reader& in, std::string_view what) {
+    const std::uint8_t found = in.uint8();
     if (found > version) {
         return unsupported(
             "{} of version {}: this program knows {}; use a newer one", what, found, version
         );
     }
-    return {};
+    return found;
+}
+
+std::uint64_t epoch(codec::Reader& in, std::uint8_t found) {
+    const std::uint64_t stored = in.uvarint64();
+    return found < first_version_of_epochs ? 0 : stored;
 }
 
 }  // namespace
@@ -149,9 +157,9 @@ Bytes encode(const GroupRecord& record) {
 
 Result<GroupRecord> decode_group(const Bytes& stored) {
     codec::Reader in(stored.span());
-    LKS_TRY(check_version(in.uint8(), "group record"));
+    const std::uint8_t found = LKS_TRY(read_version(in, "group record"));
     GroupRecord record;
-    record.epoch = in.uvarint64();
+    record.epoch = epoch(in, found);
     record.life = flag(in) ? GroupRecord::Life::deleted : GroupRecord::Life::lives;
     record.generation = in.int32();
     record.empty_since = wall_from_ms(in.int64());
@@ -187,9 +195,9 @@ Bytes encode(const OffsetRecord& record) {
 
 Result<OffsetRecord> decode_offset(const Bytes& stored) {
     codec::Reader in(stored.span());
-    LKS_TRY(check_version(in.uint8(), "committed offset"));
+    const std::uint8_t found = LKS_TRY(read_version(in, "committed offset"));
     OffsetRecord record;
-    record.epoch = in.uvarint64();
+    record.epoch = epoch(in, found);
     const std::uint8_t has = in.uint8();
     if (has > (has_current | has_previous)) {
         in.fail();
@@ -205,6 +213,49 @@ Result<OffsetRecord> decode_offset(const Bytes& stored) {
     }
     LKS_TRY(in.status("committed offset"));
     return record;
+}
+
+Epochs Epochs::at(std::int64_t put) const {
+    Epochs all = *this;
+    if (std::exchange(all.begins, false)) {
+        all.begun.push_back(static_cast<std::uint64_t>(put) + 1);
+        all.first = first != 0 ? first : all.begun.back();
+    }
+    return all;
+}
+
+bool Epochs::counts(std::uint64_t epoch, std::int64_t put) const {
+    return !is_of_earlier_life(epoch) && std::ranges::none_of(begun, [&](std::uint64_t other) {
+        return other > epoch && other <= static_cast<std::uint64_t>(put);
+    });
+}
+
+Bytes encode(const Epochs& epochs) {
+    codec::Writer out;
+    out.uint8(version);
+    out.boolean(epochs.begins);
+    out.uvarint64(epochs.first);
+    out.uvarint(static_cast<std::uint32_t>(epochs.begun.size()));
+    for (const std::uint64_t begun : epochs.begun) {
+        out.uvarint64(begun);
+    }
+    return out.finish().join();
+}
+
+Result<Epochs> decode_epochs(const Bytes& stored) {
+    codec::Reader in(stored.span());
+    LKS_TRY(read_version(in, "epochs of a group"));
+    Epochs epochs;
+    epochs.begins = flag(in);
+    epochs.first = in.uvarint64();
+    for (std::uint32_t i = in.uvarint(); i > 0 && in.ok(); --i) {
+        epochs.begun.push_back(in.uvarint64());
+    }
+    if (in.remaining() > 0) {
+        in.fail();
+    }
+    LKS_TRY(in.status("epochs of a group"));
+    return epochs;
 }
 
 std::optional<std::vector<std::string>> subscribed_topics(const Bytes& subscription) {

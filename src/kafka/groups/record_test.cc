@@ -51,20 +51,54 @@ OffsetRecord offset() {
     return record;
 }
 
+Epochs epochs() {
+    return {.begins = true, .first = 7, .begun = {42, 300}};
+}
+
 TEST(GroupRecords, have_these_bytes) {
     EXPECT_EQ(
         hex(encode(group())),
-        "01ac020000000005ffffffffffffffff08636f6e73756d6572010572616e676501016d02"
+        "02ac020000000005ffffffffffffffff08636f6e73756d6572010572616e676501016d02"
         "016d0101690163022f68c8df02e0a71201730161016e00000000000000"
     );
     EXPECT_EQ(
         hex(encode(offset())),
-        "010103"
+        "020103"
         "0000000000000007000000020000000000000003ffffffffffffffff"
         "000000000000000000000000000000090178"
         "0000000000000006ffffffff00000000000000000000000000000004"
         "0000000000000000000000000000000000"
     );
+    EXPECT_EQ(hex(encode(epochs())), "020107022aac02");
+}
+
+TEST(GroupRecords, of_the_first_format_have_no_epoch_of_ours) {
+    std::string stored(encode(group()).view());
+    stored[0] = 1;
+    GroupRecord expected = group();
+    expected.epoch = 0;
+    EXPECT_EQ(*decode_group(Bytes::copy(stored)), expected);
+    stored = encode(offset()).view();
+    stored[0] = 1;
+    EXPECT_EQ(decode_offset(Bytes::copy(stored))->epoch, 0U);
+    EXPECT_EQ(decode_offset(Bytes::copy(stored))->current, offset().current);
+}
+
+TEST(Epochs, judge_records) {
+    const Epochs first = Epochs{.begins = true}.at(9);
+    EXPECT_EQ(first, (Epochs{.first = 10, .begun = {10}}));
+    EXPECT_FALSE(first.counts(5, 7)) << "of a group that was deleted";
+    EXPECT_TRUE(first.is_of_earlier_life(5));
+    EXPECT_TRUE(first.counts(10, 10));
+    EXPECT_TRUE(first.counts(0, 9)) << "of the first format";
+    EXPECT_FALSE(first.counts(0, 10));
+    Epochs next = first;
+    next.begins = true;
+    next = next.at(20);
+    EXPECT_EQ(next, (Epochs{.first = 10, .begun = {10, 21}}));
+    EXPECT_TRUE(next.counts(10, 20));
+    EXPECT_FALSE(next.counts(10, 21));
+    EXPECT_TRUE(next.counts(21, 21));
 }
 
 TEST(GroupRecords, are_read_as_they_were_written_and_no_prefix_is) {
@@ -78,8 +112,14 @@ TEST(GroupRecords, are_read_as_they_were_written_and_no_prefix_is) {
     for (std::size_t size = 0; size < stored_offset.size(); ++size) {
         EXPECT_TRUE(decode_offset(stored_offset.slice(0, size)).is(ErrorCode::corrupt)) << size;
     }
-    EXPECT_TRUE(decode_group(Bytes::copy("\x02")).is(ErrorCode::unsupported));
-    EXPECT_TRUE(decode_offset(Bytes::copy("\x02")).is(ErrorCode::unsupported));
+    const Bytes stored_epochs = encode(epochs());
+    EXPECT_EQ(*decode_epochs(stored_epochs), epochs());
+    for (std::size_t size = 0; size < stored_epochs.size(); ++size) {
+        EXPECT_TRUE(decode_epochs(stored_epochs.slice(0, size)).is(ErrorCode::corrupt)) << size;
+    }
+    EXPECT_TRUE(decode_group(Bytes::copy("\x03")).is(ErrorCode::unsupported));
+    EXPECT_TRUE(decode_offset(Bytes::copy("\x03")).is(ErrorCode::unsupported));
+    EXPECT_TRUE(decode_epochs(Bytes::copy("\x03")).is(ErrorCode::unsupported));
 }
 
 TEST(GroupKeys, name_every_group_and_offset_and_are_found_in_their_range) {
@@ -98,10 +138,11 @@ TEST(GroupKeys, name_every_group_and_offset_and_are_found_in_their_range) {
             EXPECT_FALSE(inside(own, key)) << key;
             const OffsetKey offset{.topic = "t.-_", .partition = 12};
             const std::string offset_key = keys::offset(key, offset);
-            const std::string epoch_key = keys::epoch(key, 12);
+            const std::string epoch_key = keys::epoch(key);
             EXPECT_EQ(keys::offset_of(key, offset_key), offset);
-            EXPECT_EQ(keys::epoch_of(key, epoch_key), 12U);
-            EXPECT_FALSE(keys::epoch_of(key, offset_key).has_value());
+            EXPECT_TRUE(keys::is_old_epoch(key, fmt::format("{}/e{:020}", key, 12)));
+            EXPECT_FALSE(keys::is_old_epoch(key, epoch_key));
+            EXPECT_FALSE(keys::is_old_epoch(key, offset_key));
             EXPECT_FALSE(keys::offset_of(key, epoch_key).has_value());
             EXPECT_FALSE(keys::group_id(offset_key).has_value());
             EXPECT_TRUE(inside(own, offset_key));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking a group over: begin its next epoch, which fences every earlier one, then read what counts.
+// Taking a group over: begin an epoch, which fences every earlier one, then read what counts.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "kafka/groups/keys.h"
 #include "kafka/groups/ledger.h"
@@ -23,8 +21,6 @@ struct Taken {
     std::optional<GroupRecord> record;
     /// What is stored says more than counts, and is to be written again.
     bool record_is_void = false;
-    /// Whether the epoch before this one was begun by the same coordinator.
-    bool was_ours = false;
 };
 
 /// Who takes over: a coordinator, unique to this process, and a number it never uses again. So an
@@ -32,20 +28,15 @@ struct Taken {
 struct Identity {
     std::string coordinator;
     std::uint64_t number = 0;
+    /// Only if the epoch before is its own, of this number or a later one; else `fenced`.
+    std::optional<std::uint64_t> after{};
 };
 
-/// Errors: of the store; `conflict` when others keep taking it over; `corrupt`, `unsupported` (a
-/// newer format). Cost: 2 reads, 1 write, 1 scan.
+/// Errors: of the store; `fenced` as above; `conflict` when others keep taking it over; `corrupt`,
+/// `unsupported` (a newer format). Cost: 2 reads, 1 write, 1 scan.
 rt::Task<Result<Taken>> take_over(
     meta::MetadataStore& store, std::string group_key, Identity identity
 );
-
-/// What of a record counts, given the epochs that have begun and the versions at which they did.
-struct Epoch {
-    std::uint64_t number;
-    meta::VersionId begun;
-};
-bool counts(std::uint64_t epoch, meta::VersionId version, const std::vector<Epoch>& epochs);
 
 /// The group's record, living or not; none when there is none.
 rt::Task<Result<std::optional<GroupRecord>>> find_group(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each group is asked where it lives, all at the same time.
+// Each group is asked where it lives, a few at the same time.
 #include "kafka/handlers/describe_groups.h"
 
 #include <set>
@@ -19,11 +19,11 @@ using Describing = rt::Future<Result<groups::GroupDescription>>;
 
 // Bit n = ACL operation n. Without an authorizer, all that apply to a group: 3, 6, 8, 10, 11.
 constexpr std::int32_t group_operations = 0b1101'0100'1000;
-constexpr std::int16_t first_version_with_not_found = 6;
+constexpr std::int16_t first_version_with_messages = 6;  // and with GROUP_ID_NOT_FOUND
 
 Described unknown(const Call& call, Described answer) {
     answer.group_state = groups::to_string(groups::GroupState::dead);
-    if (call.version >= first_version_with_not_found) {
+    if (call.version >= first_version_with_messages) {
         answer.error_code = KafkaError::group_id_not_found;
         answer.error_message = fmt::format("Group {} not found.", answer.group_id);
     }
@@ -47,37 +47,85 @@ Described describe(Described answer, groups::GroupDescription group) {
     return answer;
 }
 
+std::uint64_t bytes_of(const Described& answer) {
+    std::uint64_t bytes = sizeof(Described) + answer.group_id.size();
+    for (const auto& member : answer.members) {
+        bytes += sizeof(member) + member.member_id.size() + member.client_id.size() +
+                 member.client_host.size() + member.member_metadata.size() +
+                 member.member_assignment.size();
+    }
+    return bytes;
+}
+
+/// What is known of a group before it is asked; and its answer on the way.
+struct Question {
+    Described answer;
+    std::optional<Describing> describing;
+};
+
+Question ask(const Call& call, Described answer) {
+    answer.error_code = check_group(call, answer.group_id, EmptyGroupId::allowed);
+    std::optional<Describing> describing;
+    if (answer.error_code == KafkaError::none) {
+        describing = call.shard.groups.ask(answer.group_id, &groups::Coordinator::describe);
+    }
+    return {std::move(answer), std::move(describing)};
+}
+
+rt::Task<Described> finish(Call call, Question question) {
+    if (!question.describing.has_value()) {
+        co_return std::move(question.answer);
+    }
+    auto group = co_await std::move(*question.describing);
+    if (group.ok()) {
+        co_return describe(std::move(question.answer), std::move(*group));
+    }
+    if (group.is(ErrorCode::not_found)) {
+        co_return unknown(call, std::move(question.answer));
+    }
+    question.answer.error_code = group_error(group.error());
+    co_return std::move(question.answer);
+}
+
+Question refuse(const Call& call, Described answer, KafkaError error, std::string message) {
+    answer.error_code = error;
+    if (call.version >= first_version_with_messages) {
+        answer.error_message = std::move(message);
+    }
+    return {std::move(answer), std::nullopt};
+}
+
 }  // namespace
 
-rt::Task<Response> DescribeGroupsHandler::handle(Call call, Request request) {
+rt::Task<Response> DescribeGroupsHandler::handle(
+    Call call, Request request, ResponseMemory::Grant& grant
+) {
     Response response;
-    std::vector<std::pair<Described, std::optional<Describing>>> asked;
+    std::uint64_t bytes = 0;
     std::set<std::string_view> seen;  // once each: a short question may have a long answer
-    for (const std::string& group : request.groups) {
-        auto& [answer, describing] = asked.emplace_back(Described{.group_id = group}, std::nullopt);
-        if (request.include_authorized_operations) {
-            answer.authorized_operations = group_operations;
+    for (std::size_t next = 0; next < request.groups.size();) {
+        std::vector<Question> questions;
+        for (; next < request.groups.size() && questions.size() < groups_at_once; ++next) {
+            Described answer{.group_id = request.groups[next]};
+            if (request.include_authorized_operations) {
+                answer.authorized_operations = group_operations;
+            }
+            if (!seen.insert(request.groups[next]).second) {
+                questions.push_back(
+                    refuse(call, std::move(answer), KafkaError::invalid_request, "Named twice.")
+                );
+            } else if (bytes > call.shard.options.broker.described_bytes_max) {
+                questions.push_back(refuse(
+                    call, std::move(answer), too_much_error, "Too much for one response: ask again."
+                ));
+            } else {
+                questions.push_back(ask(call, std::move(answer)));
+            }
         }
-        answer.error_code = seen.insert(group).second
-                                ? check_group(call, group, EmptyGroupId::allowed)
-                                : KafkaError::invalid_request;
-        if (answer.error_code == KafkaError::none) {
-            describing = call.shard.groups.ask(group, &groups::Coordinator::describe);
-        }
-    }
-    for (auto& [answer, describing] : asked) {
-        if (!describing.has_value()) {
-            response.groups.push_back(std::move(answer));
-            continue;
-        }
-        auto group = co_await std::move(*describing);
-        if (group.ok()) {
-            response.groups.push_back(describe(std::move(answer), std::move(*group)));
-        } else if (group.is(ErrorCode::not_found)) {
-            response.groups.push_back(unknown(call, std::move(answer)));
-        } else {
-            answer.error_code = group_error(group.error());
-            response.groups.push_back(std::move(answer));
+        for (Question& question : questions) {
+            response.groups.push_back(co_await finish(call, std::move(question)));
+            bytes += bytes_of(response.groups.back());
+            grant.settle(bytes);
         }
     }
     co_return response;

@@ -14,7 +14,8 @@ struct DescribeGroupsHandler {
     static constexpr codec::kafka::VersionRange versions{0, 6};
 
     static std::uint64_t memory(std::uint64_t frame_bytes) { return 4 * frame_bytes + 4096; }
-    static rt::Task<Response> handle(Call call, Request request);
+    /// Counts what the response will hold in `grant`, which lives until it is written.
+    static rt::Task<Response> handle(Call call, Request request, ResponseMemory::Grant& grant);
 };
 
 }  // namespace lakestream::kafka

@@ -11,6 +11,7 @@
 #include "kafka/entries.h"
 #include "kafka/fetch_reader.h"
 #include "kafka/handlers/handler.h"
+#include "kafka/handlers/memory_wait.h"
 
 namespace lakestream::kafka {
 
@@ -27,8 +28,6 @@ constexpr std::int16_t first_version_with_error = 7;
 constexpr auto read_patience = std::chrono::milliseconds(500);
 /// So long a fetch waits for memory, and then it gets no records. Longer than it takes to hang up
 /// on those that do not take theirs.
-constexpr auto memory_patience = std::chrono::seconds(5);
-constexpr auto memory_look = std::chrono::milliseconds(500);
 /// What is remembered of a partition until the response is encoded.
 constexpr std::uint64_t part_bytes = sizeof(PartitionRead) + sizeof(Answer);
 
@@ -103,20 +102,6 @@ Response respond(
     call.shard.fetch_sessions.answer(plan, executor.now(), executor.rng(), outcome_of, put);
     response.session_id = plan.session_id;
     return response;
-}
-
-rt::Task<bool> wait_for_memory(Call call) {
-    ResponseMemory& memory = call.shard.response_memory;
-    const MonoTime end = call.shard.executor.now() + memory_patience;
-    while (memory.full()) {
-        const MonoTime now = call.shard.executor.now();
-        if (now >= end || call.shard.stopping) {
-            co_return false;
-        }
-        call.shard.cut_off_slow();
-        co_await memory.freed().wait(std::min<MonoTime>(end, now + memory_look));
-    }
-    co_return true;
 }
 
 }  // namespace

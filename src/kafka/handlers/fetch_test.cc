@@ -11,17 +11,19 @@
 namespace lakestream::kafka {
 namespace {
 
-using namespace testing;
 using codec::kafka::FetchRequest;
 using codec::kafka::FetchResponse;
+using testing::batch_of;
+using testing::TestBroker;
+using testing::TestClient;
 using Partition = FetchRequest::FetchPartition;
 using Answer = FetchResponse::PartitionData;
 
 class Fetch : public ::testing::Test {
   protected:
     void append(std::size_t partition, std::string value, std::int64_t time = 1000) {
-        static_cast<void>(broker.engine.append(
-            {{.log = stream->logs[partition],
+        static_cast<void>(broker_.engine.append(
+            {{.log = stream_->logs[partition],
               .payload = batch_of({{time, value}, {time + 1, value}}),
               .records = 2,
               .max_timestamp = time + 1}},
@@ -41,14 +43,14 @@ class Fetch : public ::testing::Test {
     template <class Topic>
     void name(Topic& topic, int version) const {
         if (version >= 13) {
-            topic.topic_id = codec::kafka::Uuid{stream->incarnation};
+            topic.topic_id = codec::kafka::Uuid{stream_->incarnation};
         } else {
             topic.topic = "events";
         }
     }
 
     FetchResponse fetch(const FetchRequest& request, int version = 11) {
-        return client.call<FetchResponse>(request, version);
+        return client_.call<FetchResponse>(request, version);
     }
 
     Answer fetch_one(Partition partition, int version = 11) {
@@ -79,9 +81,9 @@ class Fetch : public ::testing::Test {
         return {.partition = partition, .fetch_offset = offset, .partition_max_bytes = max};
     }
 
-    TestBroker broker;
-    catalog::StreamPtr stream = broker.catalog.add("events", 3);
-    TestClient client = broker.connect();
+    TestBroker broker_;
+    catalog::StreamPtr stream_ = broker_.catalog.add("events", 3);
+    TestClient client_ = broker_.connect();
 };
 
 TEST_F(Fetch, every_version_reads_with_offsets_in_place) {
@@ -113,7 +115,7 @@ TEST_F(Fetch, read_committed_gets_an_empty_list_of_aborted_transactions) {
 TEST_F(Fetch, errors_of_a_partition) {
     append(0, "a");
     append(0, "b");
-    broker.engine.trim(stream->logs[0], Offset(2));
+    broker_.engine.trim(stream_->logs[0], Offset(2));
     const auto code = [&](Partition partition) { return fetch_one(partition).error_code; };
     EXPECT_EQ(code(at(0, 1)), KafkaError::offset_out_of_range);
     EXPECT_EQ(code(at(0, 5)), KafkaError::offset_out_of_range);
@@ -132,7 +134,7 @@ TEST_F(Fetch, errors_of_a_partition) {
     EXPECT_EQ(
         fetch(request, 13).responses.at(0).partitions.at(0).error_code, KafkaError::unknown_topic_id
     );
-    broker.engine.read_error = corrupt("object x is missing");
+    broker_.engine.read_error = corrupt("object x is missing");
     const Answer answer = fetch_one(at(0, 4));
     EXPECT_EQ(answer.error_code, KafkaError::corrupt_message);
     EXPECT_EQ(answer.high_watermark, -1);
@@ -141,7 +143,7 @@ TEST_F(Fetch, errors_of_a_partition) {
 TEST_F(Fetch, damaged_entries_are_an_error_and_others_are_served) {
     append(0, "a");
     append(1, "b");
-    broker.engine.damage(stream->logs[0], 0, Bytes::copy("garbage"));
+    broker_.engine.damage(stream_->logs[0], 0, Bytes::copy("garbage"));
     const auto response = fetch(request_of({at(0, 0), at(1, 0)}));
     const auto& partitions = response.responses.at(0).partitions;
     EXPECT_EQ(partitions.at(0).error_code, KafkaError::corrupt_message);
@@ -150,7 +152,7 @@ TEST_F(Fetch, damaged_entries_are_an_error_and_others_are_served) {
 
 TEST_F(Fetch, a_void_is_an_empty_batch_up_to_its_end) {
     append(0, "a");
-    broker.engine.add_void(stream->logs[0], 5);
+    broker_.engine.add_void(stream_->logs[0], 5);
     const Answer answer = fetch_one(at(0, 2));
     const auto header = codec::read_batch_header(answer.records->join().span());
     ASSERT_TRUE(header.ok());
@@ -175,7 +177,7 @@ TEST_F(Fetch, the_request_limit_holds_over_all_partitions) {
     }
     EXPECT_LE(bytes, 9000);
     EXPECT_GT(bytes, 6000);
-    EXPECT_LE(broker.engine.read_bytes_last, 9000);
+    EXPECT_LE(broker_.engine.read_bytes_last, 9000);
 }
 
 TEST_F(Fetch, the_first_batch_comes_however_large_and_only_the_first) {
@@ -211,7 +213,7 @@ TEST_F(Fetch, a_partition_limit_is_kept) {
         append(0, std::string(1000, 'x'));
     }
     EXPECT_EQ(offsets(fetch_one(at(0, 0, 5000))).size(), 4);
-    broker.engine.entries_per_read_max = 1;  // an engine that gives less than it has
+    broker_.engine.entries_per_read_max = 1;  // an engine that gives less than it has
     FetchRequest request = request_of({at(0, 0)});
     request.min_bytes = 10'000;
     request.max_wait_ms = 1000;
@@ -221,18 +223,18 @@ TEST_F(Fetch, a_partition_limit_is_kept) {
 TEST_F(Fetch, waits_for_an_append_or_its_time) {
     FetchRequest request = request_of({at(0, 0), at(1, 0)});
     request.max_wait_ms = 500;
-    const MonoTime before = broker.sim.executor.now();
+    const MonoTime before = broker_.sim.executor.now();
     const auto empty = fetch(request);
-    EXPECT_GE(broker.sim.executor.now() - before, 500ms);
+    EXPECT_GE(broker_.sim.executor.now() - before, 500ms);
     EXPECT_TRUE(empty.responses.at(0).partitions.at(0).records->empty());
 
     request.max_wait_ms = 60'000;
-    const std::int32_t id = client.send(request, 11);
-    broker.sim.loop.run_for(3s);
+    const std::int32_t id = client_.send(request, 11);
+    broker_.sim.loop.run_for(3s);
     append(1, "late");
-    const MonoTime appended = broker.sim.executor.now();
-    const auto response = client.receive<FetchResponse>(id, 11);
-    EXPECT_LT(broker.sim.executor.now() - appended, 1s);
+    const MonoTime appended = broker_.sim.executor.now();
+    const auto response = client_.receive<FetchResponse>(id, 11);
+    EXPECT_LT(broker_.sim.executor.now() - appended, 1s);
     EXPECT_EQ(offsets(response.responses.at(0).partitions.at(1)).size(), 2);
 }
 
@@ -240,16 +242,16 @@ TEST_F(Fetch, waits_for_min_bytes) {
     FetchRequest request = request_of({at(0, 0)});
     request.max_wait_ms = 60'000;
     request.min_bytes = 5000;
-    const std::int32_t id = client.send(request, 11);
+    const std::int32_t id = client_.send(request, 11);
     for (int i = 0; i < 3; ++i) {
-        broker.sim.loop.run_for(1s);
+        broker_.sim.loop.run_for(1s);
         append(0, std::string(1000, 'x'));
     }
-    const MonoTime appended = broker.sim.executor.now();
+    const MonoTime appended = broker_.sim.executor.now();
     EXPECT_EQ(
-        offsets(client.receive<FetchResponse>(id, 11).responses.at(0).partitions.at(0)).size(), 6
+        offsets(client_.receive<FetchResponse>(id, 11).responses.at(0).partitions.at(0)).size(), 6
     );
-    EXPECT_LT(broker.sim.executor.now() - appended, 1s);
+    EXPECT_LT(broker_.sim.executor.now() - appended, 1s);
 }
 
 TEST_F(Fetch, does_not_spin_when_its_own_limit_is_reached_below_min_bytes) {
@@ -258,9 +260,9 @@ TEST_F(Fetch, does_not_spin_when_its_own_limit_is_reached_below_min_bytes) {
     FetchRequest request = request_of({at(0, 0, 2500)});
     request.max_wait_ms = 1000;
     request.min_bytes = 5000;
-    const std::uint64_t before = broker.sim.loop.steps();
+    const std::uint64_t before = broker_.sim.loop.steps();
     EXPECT_EQ(offsets(fetch(request).responses.at(0).partitions.at(0)).size(), 2);
-    EXPECT_LT(broker.sim.loop.steps() - before, 1000);
+    EXPECT_LT(broker_.sim.loop.steps() - before, 1000);
 }
 
 TEST_F(Fetch, an_incremental_session_sends_only_changes) {
@@ -282,7 +284,7 @@ TEST_F(Fetch, an_incremental_session_sends_only_changes) {
     next.session_epoch = 2;
     const auto changed = fetch(next, 13);
     ASSERT_EQ(changed.responses.size(), 1);
-    EXPECT_EQ(changed.responses[0].topic_id, codec::kafka::Uuid{stream->incarnation});
+    EXPECT_EQ(changed.responses[0].topic_id, codec::kafka::Uuid{stream_->incarnation});
     ASSERT_EQ(changed.responses[0].partitions.size(), 1);
     EXPECT_EQ(changed.responses[0].partitions[0].partition_index, 1);
 
@@ -303,7 +305,7 @@ TEST_F(Fetch, an_incremental_session_sends_only_changes) {
 }
 
 TEST_F(Fetch, many_partitions_do_not_read_beyond_the_limit_together) {
-    stream = broker.catalog.add("events", 300);
+    stream_ = broker_.catalog.add("events", 300);
     std::vector<Partition> partitions;
     for (std::int32_t i = 0; i < 300; ++i) {
         append(static_cast<std::size_t>(i), std::string(5000, 'x'));
@@ -318,7 +320,7 @@ TEST_F(Fetch, many_partitions_do_not_read_beyond_the_limit_together) {
     }
     EXPECT_LE(bytes, 100'000);
     EXPECT_GE(bytes, 80'000);
-    EXPECT_LE(broker.engine.read_bytes_last, 110'000);
+    EXPECT_LE(broker_.engine.read_bytes_last, 110'000);
 }
 
 }  // namespace

@@ -14,6 +14,14 @@ namespace lakestream::kafka {
 
 enum class EmptyGroupId : std::uint8_t { refused, allowed };  // offsets may be kept under it
 
+/// Groups of one request that are asked at the same time: each holds its answer until all before it
+/// are there.
+inline constexpr std::size_t groups_at_once = 4;
+
+/// What is told of groups that would make a response, or all responses, too large. Clients ask
+/// again for those.
+inline constexpr KafkaError too_much_error = KafkaError::coordinator_load_in_progress;
+
 /// Whether this broker answers for the group.
 inline KafkaError check_group(const Call& call, std::string_view group, EmptyGroupId empty) {
     if (group.size() > groups::group_id_bytes_max ||

@@ -310,6 +310,54 @@ TEST_F(GroupHandlers, what_is_asked_for_twice_in_one_request_is_answered_once) {
     EXPECT_EQ(described.groups.at(1).error_code, KafkaError::invalid_request);
 }
 
+TEST(GroupLimits, a_response_stays_within_its_bytes_and_the_rest_is_asked_for_again) {
+    ServerOptions options = at_once();
+    options.broker.described_bytes_max = 2000;
+    TestBroker broker(options);
+    broker.catalog.add("events", 1);
+    TestClient client = broker.connect();
+    DescribeGroupsRequest describe;
+    OffsetFetchRequest fetch;
+    for (int i = 0; i < 20; ++i) {
+        OffsetCommitRequest commit{.group_id = fmt::format("g{}", i)};
+        commit.topics = {
+            {.name = "events",
+             .partitions = {{.committed_offset = i, .committed_metadata = std::string(1000, 'm')}}}
+        };
+        EXPECT_EQ(
+            client.call<OffsetCommitResponse>(commit, 9).topics.at(0).partitions.at(0).error_code,
+            KafkaError::none
+        );
+        describe.groups.push_back(fmt::format("{:0>300}", i));
+        fetch.groups.push_back({.group_id = commit.group_id, .topics = std::nullopt});
+    }
+    /// How many were answered: the first ones.
+    const auto answered = [](const auto& groups) {
+        EXPECT_EQ(groups.size(), 20U);
+        std::size_t count = 0;
+        while (count < groups.size() && groups[count].error_code == KafkaError::none) {
+            ++count;
+        }
+        for (std::size_t i = count; i < groups.size(); ++i) {
+            EXPECT_EQ(groups[i].error_code, KafkaError::coordinator_load_in_progress) << i;
+        }
+        return count;
+    };
+    const auto described = client.call<DescribeGroupsResponse>(describe, 5).groups;
+    EXPECT_GE(answered(described), 2U);
+    EXPECT_LE(answered(described), 8U);
+    EXPECT_TRUE(
+        client.call<DescribeGroupsResponse>(describe, 6).groups[19].error_message.has_value()
+    );
+    const auto fetched = client.call<OffsetFetchResponse>(fetch, 9);
+    EXPECT_EQ(answered(fetched.groups), 4U) << "asked at the same time";
+    EXPECT_EQ(fetched.groups[3].topics.at(0).partitions.at(0).committed_offset, 3);
+    EXPECT_EQ(fetched.groups[19].group_id, "g19");
+    fetch.groups.erase(fetch.groups.begin(), fetch.groups.begin() + 4);
+    EXPECT_EQ(client.call<OffsetFetchResponse>(fetch, 9).groups[0].error_code, KafkaError::none);
+    EXPECT_EQ(client.call<ListGroupsResponse>(ListGroupsRequest{}, 5).groups.size(), 20U);
+}
+
 TEST_F(GroupHandlers, a_long_client_id_is_cut_in_member_ids_between_characters) {
     JoinGroupRequest request = join_request("");
     std::string name(255, 'n');

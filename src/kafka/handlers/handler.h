@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -29,12 +30,14 @@ namespace lakestream::kafka {
 ///
 /// and, where the response has an error of its own, `static Response refused(KafkaError)`. One that
 /// must submit in the order of requests has `begin(Call, Request) -> Task<Begun<Response>>` in
-/// place of `handle`; one whose response may be large takes a `ResponseMemory::Grant&` as well,
-/// which is settled on the frame in the end.
+/// place of `handle`; one whose response may be large takes a `ResponseMemory::Grant&` as well, or
+/// begins with one, which is settled on the frame in the end.
 template <class Response>
 struct Begun {
     rt::Task<Response> rest;
     Answered answered = Answered::yes;
+    /// None, or what `rest` counts in.
+    std::unique_ptr<ResponseMemory::Grant> grant{};
 };
 
 namespace internal {
@@ -120,6 +123,10 @@ template <class Response>
 rt::Task<Reply> serve_rest(Call call, Begun<Response> begun) {
     const Response response = co_await std::move(begun.rest);
     Reply reply = encode_reply(call, response, call.version);
+    if (begun.grant != nullptr) {
+        begun.grant->settle(reply.frame.size());
+        reply.held = std::move(*begun.grant);
+    }
     if (begun.answered == Answered::no) {
         // The only way to tell such a client about an error is to hang up.
         reply.frame = {};

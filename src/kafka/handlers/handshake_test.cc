@@ -12,12 +12,13 @@
 namespace lakestream::kafka {
 namespace {
 
-using namespace testing;
 using codec::kafka::ApiKey;
 using codec::kafka::ApiVersionsRequest;
 using codec::kafka::ApiVersionsResponse;
 using codec::kafka::InitProducerIdRequest;
 using codec::kafka::InitProducerIdResponse;
+using testing::TestBroker;
+using testing::TestClient;
 
 class Handshake : public ::testing::Test {
   protected:
@@ -25,14 +26,14 @@ class Handshake : public ::testing::Test {
         return {.client_software_name = "a-client", .client_software_version = "1.2.3"};
     }
 
-    TestBroker broker;
-    TestClient client = broker.connect();
+    TestBroker broker_;
+    TestClient client_ = broker_.connect();
 };
 
 TEST_F(Handshake, api_versions_lists_what_is_served_in_every_version) {
     for (int version = 0; version <= 5; ++version) {
         SCOPED_TRACE(version);
-        const auto response = client.call<ApiVersionsResponse>(hello(), version);
+        const auto response = client_.call<ApiVersionsResponse>(hello(), version);
         EXPECT_EQ(response.error_code, KafkaError::none);
         EXPECT_EQ(response.api_keys.size(), served_apis().size());
         for (const auto& api : response.api_keys) {
@@ -45,44 +46,46 @@ TEST_F(Handshake, api_versions_lists_what_is_served_in_every_version) {
 }
 
 TEST_F(Handshake, a_future_version_is_answered_in_version_0) {
-    const std::int32_t id = client.send_body(ApiKey::api_versions, 99, [](codec::Writer& writer) {
+    const std::int32_t id = client_.send_body(ApiKey::api_versions, 99, [](codec::Writer& writer) {
         writer.raw(std::string_view("whatever comes in a future version"));
     });
-    const auto response = client.receive<ApiVersionsResponse>(id, 0);
+    const auto response = client_.receive<ApiVersionsResponse>(id, 0);
     EXPECT_EQ(response.error_code, KafkaError::unsupported_version);
     ASSERT_EQ(response.api_keys.size(), 1);
     EXPECT_EQ(response.api_keys[0].api_key, static_cast<std::int16_t>(ApiKey::api_versions));
     EXPECT_EQ(response.api_keys[0].max_version, 5);
-    EXPECT_EQ(client.call<ApiVersionsResponse>(hello(), 0).error_code, KafkaError::none);
+    EXPECT_EQ(client_.call<ApiVersionsResponse>(hello(), 0).error_code, KafkaError::none);
 }
 
 TEST_F(Handshake, api_versions_checks_the_clients_words) {
     ApiVersionsRequest request = hello();
     request.client_software_name = "-bad";
-    EXPECT_EQ(client.call<ApiVersionsResponse>(request, 3).error_code, KafkaError::invalid_request);
+    EXPECT_EQ(
+        client_.call<ApiVersionsResponse>(request, 3).error_code, KafkaError::invalid_request
+    );
     request = hello();
     request.cluster_id = "another";
     EXPECT_EQ(
-        client.call<ApiVersionsResponse>(request, 5).error_code, KafkaError::rebootstrap_required
+        client_.call<ApiVersionsResponse>(request, 5).error_code, KafkaError::rebootstrap_required
     );
     request.cluster_id = "test-cluster";
     request.node_id = 3;
-    EXPECT_EQ(client.call<ApiVersionsResponse>(request, 5).error_code, KafkaError::none);
+    EXPECT_EQ(client_.call<ApiVersionsResponse>(request, 5).error_code, KafkaError::none);
 }
 
 TEST_F(Handshake, a_malformed_body_is_an_invalid_request) {
-    const std::int32_t id = client.send_body(ApiKey::api_versions, 3, [](codec::Writer& writer) {
+    const std::int32_t id = client_.send_body(ApiKey::api_versions, 3, [](codec::Writer& writer) {
         writer.raw(std::string_view("\xff\xff\xff\xff", 4));
     });
-    const auto response = client.receive<ApiVersionsResponse>(id, 3);
+    const auto response = client_.receive<ApiVersionsResponse>(id, 3);
     EXPECT_EQ(response.error_code, KafkaError::invalid_request);
-    EXPECT_EQ(broker.metrics.requests_refused.value(), 1);
+    EXPECT_EQ(broker_.metrics.requests_refused.value(), 1);
 }
 
 TEST_F(Handshake, producer_ids_are_new_in_every_version) {
     std::set<std::int64_t> ids;
     for (int version = 0; version <= 5; ++version) {
-        const auto response = client.call<InitProducerIdResponse>(
+        const auto response = client_.call<InitProducerIdResponse>(
             InitProducerIdRequest{.transactional_id = std::nullopt}, version
         );
         EXPECT_EQ(response.error_code, KafkaError::none);
@@ -115,7 +118,7 @@ TEST_F(Handshake, producer_ids_come_in_blocks) {
 
 TEST_F(Handshake, producer_epochs_are_bumped_until_they_run_out) {
     const auto bump = [&](std::int64_t id, std::int16_t epoch) {
-        return client.call<InitProducerIdResponse>(
+        return client_.call<InitProducerIdResponse>(
             InitProducerIdRequest{
                 .transactional_id = std::nullopt, .producer_id = id, .producer_epoch = epoch
             },
@@ -132,7 +135,7 @@ TEST_F(Handshake, producer_epochs_are_bumped_until_they_run_out) {
 
 TEST_F(Handshake, transactional_ids_are_refused) {
     const auto response =
-        client.call<InitProducerIdResponse>(InitProducerIdRequest{.transactional_id = "t"}, 4);
+        client_.call<InitProducerIdResponse>(InitProducerIdRequest{.transactional_id = "t"}, 4);
     EXPECT_EQ(response.error_code, KafkaError::invalid_request);
     EXPECT_EQ(response.producer_id, -1);
 }

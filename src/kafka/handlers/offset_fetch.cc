@@ -228,16 +228,58 @@ void put_one(Response& response, Response::OffsetFetchResponseGroup& group) {
     }
 }
 
-rt::Task<Response> finish(Call call, std::vector<Question> questions) {
+std::uint64_t bytes_of(const Response::OffsetFetchResponseGroup& group) {
+    std::uint64_t bytes = sizeof(group) + group.group_id.size();
+    for (const auto& topic : group.topics) {
+        bytes += sizeof(topic) + topic.name.size();
+        for (const auto& partition : topic.partitions) {
+            bytes += sizeof(partition) + partition.metadata.value_or("").size();
+        }
+    }
+    return bytes;
+}
+
+/// The groups of a request: asked a few at a time, each once, while there is room for answers.
+struct Inquiry {
+    std::vector<Request::OffsetFetchRequestGroup> groups;
+    std::size_t next = 0;  // not asked yet
+    std::set<std::string> seen;
+    std::uint64_t bytes = 0;  // of the answers
+};
+
+rt::Task<std::vector<Question>> ask_some(Call call, Inquiry& inquiry) {
+    std::vector<Question> questions;
+    while (inquiry.next < inquiry.groups.size() && questions.size() < groups_at_once) {
+        auto& group = inquiry.groups[inquiry.next++];
+        if (!inquiry.seen.insert(group.group_id).second) {
+            questions.push_back({.asked = std::move(group), .error = KafkaError::invalid_request});
+        } else if (inquiry.bytes > call.shard.options.broker.described_bytes_max) {
+            questions.push_back({.asked = std::move(group), .error = too_much_error});
+        } else {
+            questions.push_back(co_await ask(call, std::move(group)));
+        }
+    }
+    co_return questions;
+}
+
+rt::Task<Response> finish(
+    Call call, Inquiry inquiry, std::vector<Question> questions, ResponseMemory::Grant& grant
+) {
     Response response;
     if (call.version >= first_version_of_many) {
-        for (Question& question : questions) {
-            response.groups.push_back(co_await answer(call, std::move(question)));
+        while (!questions.empty()) {
+            for (Question& question : questions) {
+                response.groups.push_back(co_await answer(call, std::move(question)));
+                inquiry.bytes += bytes_of(response.groups.back());
+                grant.settle(inquiry.bytes);
+            }
+            questions = co_await ask_some(call, inquiry);
         }
         co_return response;
     }
     const auto asked = questions.front().asked;
     auto group = co_await answer(call, std::move(questions.front()));
+    grant.settle(bytes_of(group));
     put_one(response, group);
     if (call.version < first_version_with_error && response.error_code != KafkaError::none) {
         repeat_error(response, {.asked = asked});
@@ -248,16 +290,13 @@ rt::Task<Response> finish(Call call, std::vector<Question> questions) {
 }  // namespace
 
 rt::Task<Begun<Response>> OffsetFetchHandler::begin(Call call, Request request) {
-    std::vector<Question> questions;
-    std::set<std::string> seen;
-    for (auto& group : groups_of(call, request)) {
-        if (seen.insert(group.group_id).second) {
-            questions.push_back(co_await ask(call, std::move(group)));
-        } else {
-            questions.push_back({.asked = std::move(group), .error = KafkaError::invalid_request});
-        }
-    }
-    co_return Begun<Response>{.rest = finish(call, std::move(questions))};
+    Inquiry inquiry{.groups = groups_of(call, request)};
+    auto questions = co_await ask_some(call, inquiry);
+    auto grant = std::make_unique<ResponseMemory::Grant>(call.shard.response_memory.take(0));
+    co_return Begun<Response>{
+        .rest = finish(call, std::move(inquiry), std::move(questions), *grant),
+        .grant = std::move(grant),
+    };
 }
 
 }  // namespace lakestream::kafka

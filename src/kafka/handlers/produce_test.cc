@@ -12,9 +12,11 @@
 namespace lakestream::kafka {
 namespace {
 
-using namespace testing;
 using codec::kafka::ProduceRequest;
 using codec::kafka::ProduceResponse;
+using testing::batch_of;
+using testing::TestBroker;
+using testing::TestClient;
 using Answer = ProduceResponse::PartitionProduceResponse;
 
 constexpr std::int64_t now = 1'782'860'000'000;  // a little before the simulated clock
@@ -42,7 +44,7 @@ class Produce : public ::testing::Test {
   protected:
     Answer produce(std::optional<Bytes> records, int version = 9, const Ask& ask = {}) {
         const auto response =
-            client.call<ProduceResponse>(request_of(std::move(records), ask), version);
+            client_.call<ProduceResponse>(request_of(std::move(records), ask), version);
         return response.responses.at(0).partition_responses.at(0);
     }
 
@@ -56,9 +58,9 @@ class Produce : public ::testing::Test {
         return Bytes::own(std::move(bytes));
     }
 
-    TestBroker broker;
-    catalog::StreamPtr stream = broker.catalog.add("events", 4);
-    TestClient client = broker.connect();
+    TestBroker broker_;
+    catalog::StreamPtr stream_ = broker_.catalog.add("events", 4);
+    TestClient client_ = broker_.connect();
 };
 
 TEST_F(Produce, every_version_stores_the_bytes_and_answers_the_offset) {
@@ -68,18 +70,18 @@ TEST_F(Produce, every_version_stores_the_bytes_and_answers_the_offset) {
         Ask ask{.partition = 1};
         if (version >= 13) {
             ask.topic.clear();
-            ask.topic_id = codec::kafka::Uuid{stream->incarnation};
+            ask.topic_id = codec::kafka::Uuid{stream_->incarnation};
         }
         const Answer answer = produce(batch, version, ask);
         EXPECT_EQ(answer.error_code, KafkaError::none);
         EXPECT_EQ(answer.index, 1);
         EXPECT_EQ(answer.base_offset, 2 * (version - 3));
         EXPECT_EQ(answer.log_append_time_ms, -1);
-        const log::AppendRequest& entry = broker.engine.appended.back();
+        const log::AppendRequest& entry = broker_.engine.appended.back();
         EXPECT_EQ(entry.payload, batch);
         EXPECT_EQ(entry.records, 2);
         EXPECT_EQ(entry.max_timestamp, now + 1);
-        EXPECT_EQ(entry.log, stream->logs[1]);
+        EXPECT_EQ(entry.log, stream_->logs[1]);
         EXPECT_FALSE(entry.producer.has_value());
         EXPECT_TRUE(entry.arrived.has_value());
         EXPECT_TRUE(entry.checked.has_value());
@@ -98,12 +100,12 @@ TEST_F(Produce, a_topic_with_a_codec_gets_its_batches_in_it) {
         const std::string type = wanted == codec::Compression::none
                                      ? "uncompressed"
                                      : std::string(codec::to_string(wanted));
-        broker.catalog.add(type, 1, {{"compression.type", type}});
+        broker_.catalog.add(type, 1, {{"compression.type", type}});
         for (const codec::Compression sent : codecs) {
             SCOPED_TRACE(fmt::format("{} to {}", codec::to_string(sent), type));
             const Bytes batch = batch_of({{now, std::string(5000, 'a')}, {now}}, {.codec = sent});
             EXPECT_EQ(produce(batch, 9, {.topic = type}).error_code, KafkaError::none);
-            const log::AppendRequest& entry = broker.engine.appended.back();
+            const log::AppendRequest& entry = broker_.engine.appended.back();
             EXPECT_EQ(entry.payload == batch, sent == wanted);
             EXPECT_EQ(entry.records, 2);
             const auto headers = codec::validate_batches(entry.payload.span(), {});
@@ -118,8 +120,8 @@ TEST_F(Produce, a_topic_with_a_codec_gets_its_batches_in_it) {
 }
 
 TEST_F(Produce, what_cannot_be_compressed_again_is_refused) {
-    broker.catalog.add("plain", 1, {{"compression.type", "uncompressed"}});
-    broker.catalog.add(
+    broker_.catalog.add("plain", 1, {{"compression.type", "uncompressed"}});
+    broker_.catalog.add(
         "small", 1, {{"compression.type", "zstd"}, {"max.decompressed.message.bytes", "1000"}}
     );
     const auto packed = [](std::size_t bytes) {
@@ -154,26 +156,26 @@ TEST_F(Produce, what_cannot_be_compressed_again_is_refused) {
 }
 
 TEST_F(Produce, requests_keep_their_order_while_batches_are_compressed_again) {
-    broker.catalog.add("slow", 1, {{"compression.type", "zstd"}});
+    broker_.catalog.add("slow", 1, {{"compression.type", "zstd"}});
     std::vector<std::int32_t> sent;
     for (int i = 0; i < 5; ++i) {
         const Bytes batch = batch_of({{now + i}});
         const Ask ask{.topic = i % 2 == 0 ? "slow" : "events"};
-        sent.push_back(client.send(request_of(batch, ask), 9));
+        sent.push_back(client_.send(request_of(batch, ask), 9));
     }
     for (const std::int32_t id : sent) {
-        const auto response = client.receive<ProduceResponse>(id, 9);
+        const auto response = client_.receive<ProduceResponse>(id, 9);
         EXPECT_EQ(response.responses.at(0).partition_responses.at(0).error_code, KafkaError::none);
     }
-    ASSERT_EQ(broker.engine.appended.size(), 5);
+    ASSERT_EQ(broker_.engine.appended.size(), 5);
     for (int i = 0; i < 5; ++i) {
-        EXPECT_EQ(broker.engine.appended[static_cast<std::size_t>(i)].max_timestamp, now + i);
+        EXPECT_EQ(broker_.engine.appended[static_cast<std::size_t>(i)].max_timestamp, now + i);
     }
 }
 
 TEST_F(Produce, a_topic_with_append_time_gives_records_the_time_of_the_broker) {
-    broker.catalog.add("stamped", 1, {{"message.timestamp.type", "LogAppendTime"}});
-    const std::int64_t begun = to_ms(broker.sim.clock.wall_now());
+    broker_.catalog.add("stamped", 1, {{"message.timestamp.type", "LogAppendTime"}});
+    const std::int64_t begun = to_ms(broker_.sim.clock.wall_now());
     const Bytes batch = batch_of(
         {{5, "a"}, {now + 86'400'000 * 3, "b"}},
         {.producer_id = 9, .producer_epoch = 0, .base_sequence = 0}
@@ -182,7 +184,7 @@ TEST_F(Produce, a_topic_with_append_time_gives_records_the_time_of_the_broker) {
     EXPECT_EQ(answer.error_code, KafkaError::none);  // of any age
     EXPECT_GE(answer.log_append_time_ms, begun);
     EXPECT_LT(answer.log_append_time_ms, begun + 60'000);
-    const log::AppendRequest& entry = broker.engine.appended.back();
+    const log::AppendRequest& entry = broker_.engine.appended.back();
     EXPECT_EQ(entry.max_timestamp, answer.log_append_time_ms);
     const auto headers = codec::validate_batches(entry.payload.span(), {});  // also its CRC
     ASSERT_TRUE(headers.ok()) << headers.error().to_string();
@@ -195,10 +197,10 @@ TEST_F(Produce, a_topic_with_append_time_gives_records_the_time_of_the_broker) {
     }
     EXPECT_TRUE(records->status().ok());
     // Sent again, later: what the first copy was given.
-    broker.sim.run([](rt::SimTest& sim) -> rt::Task<bool> {
+    broker_.sim.run([](rt::SimTest& sim) -> rt::Task<bool> {
         co_await rt::sleep_until(sim.executor.now() + 5s);
         co_return true;
-    }(broker.sim));
+    }(broker_.sim));
     const Answer again = produce(batch, 9, {.topic = "stamped"});
     EXPECT_EQ(again.base_offset, answer.base_offset);
     EXPECT_EQ(again.log_append_time_ms, answer.log_append_time_ms);
@@ -215,12 +217,12 @@ TEST_F(Produce, unknown_topics_partitions_and_ids) {
     EXPECT_EQ(
         produce(batch, 9, {.partition = -1}).error_code, KafkaError::unknown_topic_or_partition
     );
-    codec::kafka::Uuid other{stream->incarnation};
+    codec::kafka::Uuid other{stream_->incarnation};
     other.bytes[0] = std::byte{9};
     const Answer answer = produce(batch, 13, {.topic = "", .topic_id = other});
     EXPECT_EQ(answer.error_code, KafkaError::unknown_topic_id);
     EXPECT_EQ(answer.base_offset, -1);
-    EXPECT_TRUE(broker.engine.appended.empty());
+    EXPECT_TRUE(broker_.engine.appended.empty());
 }
 
 TEST_F(Produce, refuses_what_kafka_refuses) {
@@ -240,7 +242,7 @@ TEST_F(Produce, refuses_what_kafka_refuses) {
     EXPECT_EQ(code(batch_of({{now}}, {.append_time = now})), KafkaError::invalid_timestamp);
     EXPECT_EQ(code(batch_of({{now + 86'400'000 * 2}})), KafkaError::invalid_timestamp);
     EXPECT_EQ(code(batch_of({{now}}, {.producer_id = 1})), KafkaError::invalid_record);
-    EXPECT_TRUE(broker.engine.appended.empty());
+    EXPECT_TRUE(broker_.engine.appended.empty());
     EXPECT_EQ(code(good), KafkaError::none);
 }
 
@@ -282,13 +284,13 @@ TEST_F(Produce, refuses_records_that_are_malformed_under_a_right_checksum) {
         {"a value longer than the batch", {12, 0, 0, 0, 1, 100, 0}},
         {"two billion headers", {20, 0, 0, 0, 1, 1, 0xfe, 0xff, 0xff, 0xff, 0x0f}},
     };
-    const std::size_t stored = broker.engine.appended.size();
+    const std::size_t stored = broker_.engine.appended.size();
     for (const auto& malformed : cases) {
         EXPECT_EQ(
             code(batch_around(malformed.records, malformed.count)), KafkaError::invalid_record
         ) << malformed.what;
     }
-    EXPECT_EQ(broker.engine.appended.size(), stored);
+    EXPECT_EQ(broker_.engine.appended.size(), stored);
     // Nothing is decompressed.
     EXPECT_EQ(code(batch_around({1, 2, 3}, 1, 1)), KafkaError::none);
 }
@@ -300,7 +302,7 @@ TEST_F(Produce, zstd_needs_version_7) {
 }
 
 TEST_F(Produce, message_too_large_by_the_topic_or_the_default) {
-    broker.catalog.add("narrow", 1, {{"max.message.bytes", "100"}});
+    broker_.catalog.add("narrow", 1, {{"max.message.bytes", "100"}});
     const Bytes batch = batch_of({{now, std::string(200, 'x')}});
     const Answer answer = produce(batch, 9, {.topic = "narrow"});
     EXPECT_EQ(answer.error_code, KafkaError::message_too_large);
@@ -314,25 +316,25 @@ TEST_F(Produce, acks_and_transactions) {
     EXPECT_EQ(produce(batch, 9, {.acks = 1}).error_code, KafkaError::none);
     ProduceRequest request = request_of(batch);
     request.transactional_id = "t";
-    const auto response = client.call<ProduceResponse>(request, 9);
+    const auto response = client_.call<ProduceResponse>(request, 9);
     EXPECT_EQ(
         response.responses.at(0).partition_responses.at(0).error_code, KafkaError::invalid_request
     );
 }
 
 TEST_F(Produce, acks_0_is_not_answered_and_does_not_hold_up_others) {
-    broker.engine.hold_appends = true;
-    client.send(request_of(batch_of({{now}}), {.acks = 0}), 9);
-    broker.sim.loop.run_for(1s);
-    broker.engine.hold_appends = false;
+    broker_.engine.hold_appends = true;
+    client_.send(request_of(batch_of({{now}}), {.acks = 0}), 9);
+    broker_.sim.loop.run_for(1s);
+    broker_.engine.hold_appends = false;
     EXPECT_EQ(produce(batch_of({{now}})).base_offset, 1);
-    EXPECT_EQ(broker.engine.held(), 1);
-    broker.engine.release();
+    EXPECT_EQ(broker_.engine.held(), 1);
+    broker_.engine.release();
 }
 
 TEST_F(Produce, acks_0_hangs_up_on_an_error) {
-    client.send(request_of(batch_of({{now}}), {.topic = "other", .acks = 0}), 9);
-    EXPECT_TRUE(client.hung_up());
+    client_.send(request_of(batch_of({{now}}), {.topic = "other", .acks = 0}), 9);
+    EXPECT_TRUE(client_.hung_up());
 }
 
 TEST_F(Produce, idempotent_producers_get_kafkas_answers) {
@@ -344,7 +346,7 @@ TEST_F(Produce, idempotent_producers_get_kafkas_answers) {
     EXPECT_EQ(code(batch(5)), KafkaError::unknown_producer_id);
     EXPECT_EQ(code(batch(0)), KafkaError::none);
     EXPECT_EQ(
-        broker.engine.appended.back().producer,
+        broker_.engine.appended.back().producer,
         (log::ProducerStamp{.id = 77, .epoch = 2, .base_sequence = 0})
     );
     EXPECT_EQ(produce(batch(1)).base_offset, 1);
@@ -357,13 +359,13 @@ TEST_F(Produce, idempotent_producers_get_kafkas_answers) {
 
 TEST_F(Produce, errors_of_the_engine_become_codes_that_keep_the_sequence) {
     const Bytes batch = batch_of({{now}});
-    broker.engine.append_error = throttled("full");
+    broker_.engine.append_error = throttled("full");
     EXPECT_EQ(code(batch), KafkaError::not_enough_replicas);
-    broker.engine.append_error = outcome_unknown("lost");
+    broker_.engine.append_error = outcome_unknown("lost");
     EXPECT_EQ(code(batch), KafkaError::request_timed_out);
-    broker.engine.append_error = deadline_exceeded("late");
+    broker_.engine.append_error = deadline_exceeded("late");
     EXPECT_EQ(code(batch), KafkaError::request_timed_out);
-    broker.engine.append_error = fenced("deleted");
+    broker_.engine.append_error = fenced("deleted");
     EXPECT_EQ(code(batch), KafkaError::unknown_topic_or_partition);
     for (const KafkaError error :
          {KafkaError::not_enough_replicas, KafkaError::request_timed_out}) {
@@ -373,9 +375,9 @@ TEST_F(Produce, errors_of_the_engine_become_codes_that_keep_the_sequence) {
 
 TEST_F(Produce, the_clients_time_out_becomes_the_deadline_within_bounds) {
     const auto patience = [&](std::int32_t timeout_ms) {
-        const MonoTime before = broker.sim.executor.now();
+        const MonoTime before = broker_.sim.executor.now();
         produce(batch_of({{now}}), 9, {.timeout_ms = timeout_ms});
-        return broker.engine.append_deadline - before;
+        return broker_.engine.append_deadline - before;
     };
     EXPECT_LT(patience(0), 2s);
     EXPECT_GE(patience(0), 1s);
@@ -385,16 +387,16 @@ TEST_F(Produce, the_clients_time_out_becomes_the_deadline_within_bounds) {
 }
 
 TEST_F(Produce, entries_keep_the_order_of_requests) {
-    broker.engine.hold_appends = true;
+    broker_.engine.hold_appends = true;
     std::vector<std::int32_t> ids;
     for (int i = 0; i < 20; ++i) {
-        ids.push_back(client.send(request_of(batch_of({{now, std::to_string(i)}})), 9));
+        ids.push_back(client_.send(request_of(batch_of({{now, std::to_string(i)}})), 9));
     }
-    broker.sim.loop.run_for(1s);
-    EXPECT_EQ(broker.engine.held(), 20);  // all of them begun before any was answered
-    broker.engine.release();
+    broker_.sim.loop.run_for(1s);
+    EXPECT_EQ(broker_.engine.held(), 20);  // all of them begun before any was answered
+    broker_.engine.release();
     for (int i = 0; i < 20; ++i) {
-        const auto response = client.receive<ProduceResponse>(ids[static_cast<std::size_t>(i)], 9);
+        const auto response = client_.receive<ProduceResponse>(ids[static_cast<std::size_t>(i)], 9);
         EXPECT_EQ(response.responses.at(0).partition_responses.at(0).base_offset, i);
     }
 }
@@ -402,9 +404,9 @@ TEST_F(Produce, entries_keep_the_order_of_requests) {
 TEST_F(Produce, a_large_payload_is_the_memory_it_was_read_into_and_a_small_one_is_its_own) {
     ProduceRequest request = request_of(batch_of({{now, std::string(900'000, 'x')}}));
     request.topic_data[0].partition_data.push_back({.index = 1, .records = batch_of({{now}})});
-    client.call<ProduceResponse>(request, 9);
-    const Bytes& large = broker.engine.appended.at(0).payload;
-    const Bytes& small = broker.engine.appended.at(1).payload;
+    client_.call<ProduceResponse>(request, 9);
+    const Bytes& large = broker_.engine.appended.at(0).payload;
+    const Bytes& small = broker_.engine.appended.at(1).payload;
     EXPECT_EQ(large.size(), request.topic_data[0].partition_data[0].records->size());
     const auto distance = small.data() - (large.data() + large.size());
     EXPECT_TRUE(distance < 0 || distance > 100);  // not behind it in the same frame
