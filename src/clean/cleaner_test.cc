@@ -301,6 +301,7 @@ TEST_F(CleanerAlone, deletion_keeps_pace_with_any_number_of_objects) {
     const LogId log = create("events");
     for (int i = 0; i < 9; ++i) {
         write(log, "a");
+        cluster_.loop.run_for(1min);  // names are in the order of time
     }
     compact("events", log, Offset(8));  // the last stretch of a round sees what is needed only
     cleaner_->start();

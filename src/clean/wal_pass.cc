@@ -47,7 +47,10 @@ rt::Task<Status> WalCleaner::look_at_stretch(
 ) {
     std::size_t looked = 0;
     for (bool more = true; more && looked < settings_.objects_per_pass;) {
-        const auto page = LKS_CO_TRY(co_await objects_.list("", after_, objstore::list_limit_max));
+        const std::size_t left = settings_.objects_per_pass - looked;
+        const auto limit = std::min<std::size_t>(left, objstore::list_limit_max);
+        const auto page =
+            LKS_CO_TRY(co_await objects_.list("", after_, static_cast<std::uint32_t>(limit)));
         for (const objstore::ObjectInfo& object : page.objects) {
             after_ = object.name;
             if (wal::object_date(object.name).has_value()) {
