@@ -72,7 +72,7 @@ rt::Task<void> Cleaner::follow() {
 }
 
 bool Cleaner::due() const {
-    return changed_ || !wal_.at_begin() || wal_.waits() || compacted_.waits() ||
+    return changed_ || in_round() || wal_.waits() || compacted_.waits() ||
            (next_.has_value() && seams_.executor.now() >= *next_);
 }
 
@@ -86,15 +86,15 @@ rt::Task<void> Cleaner::run_passes() {
         if (!due()) {
             continue;
         }
-        if (wal_.at_begin()) {
+        if (!in_round()) {
             changed_ = changes_ == nullptr;
         }
         const Status done = co_await pass();
+        changed_ = changed_ || !done.ok();
         if (!done.ok() && !done.is(ErrorCode::cancelled)) {
-            changed_ = true;
             metrics_.failures.add();
             log::warn("clean", "pass_failed error={}", done.error());
-        } else if (!wal_.at_begin()) {
+        } else if (in_round()) {
             pause = stretch_pause;
         }
     }
@@ -116,29 +116,62 @@ rt::Task<Status> Cleaner::apply_retention() {
 }
 
 rt::Task<Status> Cleaner::pass() {
-    const bool settled = co_await seams_.view.settle(seams_.executor.now() + settle_patience);
-    const PassTime time{
-        .now = seams_.executor.now(),
-        .metadata = LKS_CO_TRY(co_await pass_barrier(seams_.metadata)),
-        .settled = settled,
-    };
+    const PassTime time = LKS_CO_TRY(co_await begin_pass());
     LKS_CO_TRY(co_await hard_trims());
-    References references(seams_.metadata);
-    LKS_CO_TRY(co_await wal_.pass(references, time));
-    next_.reset();
-    if (const auto next = wal_.next()) {
-        next_ = time.now + (*next - time.metadata);
-    }
-    LKS_CO_TRY(co_await compacted_.pass(references, time));
-    changed_ = changed_ || !references.complete();
-    metrics_.waiting.set(static_cast<std::int64_t>(wal_.waiting() + compacted_.waiting()));
+    LKS_CO_TRY(co_await clean_stretch(time));
     metrics_.passes.add();
     metrics_.pass.note(seams_.executor.now());
     co_return Status();
 }
 
+/// Behind it, what is read was not overtaken.
+rt::Task<Result<PassTime>> Cleaner::begin_pass() {
+    const bool settled = co_await seams_.view.settle(seams_.executor.now() + settle_patience);
+    co_return PassTime{
+        .now = seams_.executor.now(),
+        .metadata = LKS_CO_TRY(co_await pass_barrier(seams_.metadata)),
+        .settled = settled,
+    };
+}
+
+/// The compacted objects have their turn when the WAL objects have had theirs, or had none because
+/// of an error: the stores may be two.
+rt::Task<Status> Cleaner::clean_stretch(PassTime time) {
+    References references(seams_.metadata);
+    Status done;
+    if (compacted_.at_begin()) {
+        done = co_await wal_.pass(references, time);
+        next_.reset();
+        if (const auto next = wal_.next()) {
+            next_ = time.now + (*next - time.metadata);
+        }
+    }
+    if (wal_.at_begin()) {
+        Status pairs = co_await compacted_.pass(references, time);
+        done = done.ok() ? std::move(pairs) : done;
+    }
+    changed_ = changed_ || !references.complete();
+    metrics_.waiting.set(static_cast<std::int64_t>(wal_.waiting() + compacted_.waiting()));
+    co_return done;
+}
+
 rt::Task<Status> Cleaner::hard_trims() {
-    // Other engines trim as well: they know the mark only.
+    const auto starts = LKS_CO_TRY(co_await load_starts());
+    for (const auto& [log, start] : starts) {
+        if (const auto done = trimmed_.find(log); done != trimmed_.end() && done->second >= start) {
+            continue;
+        }
+        if (scope_.stopping()) {
+            co_return cancelled("the node is stopping");
+        }
+        co_await hard_trim_one(log, start);
+    }
+    std::erase_if(trimmed_, [&](const auto& each) { return !starts.contains(each.first); });
+    co_return Status();
+}
+
+/// Other engines trim as well: they know the mark only.
+rt::Task<Result<std::map<LogId, Offset>>> Cleaner::load_starts() {
     std::map<LogId, Offset> starts;
     for (const std::string_view parent : {"/lks/start", "/mark-deleted-offsets"}) {
         const auto scan =
@@ -157,26 +190,20 @@ rt::Task<Status> Cleaner::hard_trims() {
             }
         }
     }
-    for (const auto& [log, start] : starts) {
-        if (const auto done = trimmed_.find(log); done != trimmed_.end() && done->second >= start) {
-            continue;
+    co_return starts;
+}
+
+rt::Task<void> Cleaner::hard_trim_one(LogId log, Offset start) {
+    const auto removed = co_await hard_trim(seams_.metadata, seams_.view, log);
+    if (removed.ok()) {
+        metrics_.index_records.add(removed->records);
+        if (removed->complete) {
+            trimmed_[log] = start;
         }
-        if (scope_.stopping()) {
-            co_return cancelled("the node is stopping");
-        }
-        const auto removed = co_await hard_trim(seams_.metadata, seams_.view, log);
-        if (removed.ok()) {
-            metrics_.index_records.add(removed->records);
-            if (removed->complete) {
-                trimmed_[log] = start;
-            }
-        } else if (!removed.is(ErrorCode::not_found)) {  // deleted
-            changed_ = true;
-            log::warn("clean", "trim_waits log={} error={}", log, removed.error());
-        }
+    } else if (!removed.is(ErrorCode::not_found)) {  // deleted
+        changed_ = true;
+        log::warn("clean", "trim_waits log={} error={}", log, removed.error());
     }
-    std::erase_if(trimmed_, [&](const auto& each) { return !starts.contains(each.first); });
-    co_return Status();
 }
 
 }  // namespace lakestream::clean

@@ -47,7 +47,8 @@ class Cleaner {
     void abandon();
     const CleanMetrics& metrics() const noexcept { return metrics_; }
 
-    /// One cleaning pass, whether there is reason for one or not.
+    /// One cleaning pass, whether there is reason for one or not: a stretch of a round over all
+    /// WAL objects and then all compacted ones.
     rt::Task<Status> pass();
     /// One look at what has expired.
     rt::Task<Status> apply_retention();
@@ -57,7 +58,12 @@ class Cleaner {
     rt::Task<void> run_retention();
     rt::Task<void> follow();
     bool due() const;
+    bool in_round() const { return !wal_.at_begin() || !compacted_.at_begin(); }
+    rt::Task<Result<PassTime>> begin_pass();
     rt::Task<Status> hard_trims();
+    rt::Task<Result<std::map<LogId, Offset>>> load_starts();
+    rt::Task<void> hard_trim_one(LogId log, Offset start);
+    rt::Task<Status> clean_stretch(PassTime time);
 
     const CleanSettings settings_;
     Seams seams_;
@@ -67,7 +73,7 @@ class Cleaner {
     CompactedCleaner compacted_;
     Retainer retainer_;
     std::unique_ptr<meta::Subscription> changes_;
-    bool changed_ = true;              // in the metadata store, since the last pass began
+    bool changed_ = true;              // in the metadata store, since the last round began
     std::optional<MonoTime> next_;     // something is older then
     std::map<LogId, Offset> trimmed_;  // starts up to which index records were deleted
     rt::TaskScope scope_;

@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -16,7 +17,8 @@
 #include "log/start.h"
 #include "log/testing/cluster.h"
 #include "log/testing/memory_compacted.h"
-#include "meta/testing/forwarding_store.h"
+#include "meta/testing/dying_store.h"
+#include "objstore/testing/forwarding_store.h"
 #include "wal/object_format.h"
 #include "wal/object_name.h"
 
@@ -71,31 +73,55 @@ rt::Task<std::string> read_all(log::Engine& engine, LogId log, Offset from) {
     }
 }
 
-/// Applies so many writes, then is gone: a crash between any two steps.
-class DyingStore final : public meta::testing::ForwardingStore {
+/// Some objects are somebody else's.
+class RefusingStore final : public objstore::ForwardingStore {
   public:
-    DyingStore(meta::MetadataStore& store, int writes)
-        : ForwardingStore(store), writes_left(writes) {}
+    using ForwardingStore::ForwardingStore;
 
-    rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
+    rt::Task<Result<Bytes>> get(std::string name, std::optional<objstore::ByteRange> range)
         override {
-        if (writes_left-- <= 0) {
-            return rt::Future<Result<meta::ShardBatchDone>>::ready(unavailable("crashed"));
+        if (unreadable.contains(name)) {
+            co_return unsupported("not permitted: {}", name);
         }
-        return ForwardingStore::write(shard, std::move(batch));
+        co_return co_await ForwardingStore::get(std::move(name), range);
     }
-    int writes_left;
+    rt::Task<std::vector<Status>> remove(std::vector<std::string> names) override {
+        std::vector<Status> done;
+        for (const std::string& name : names) {
+            done.push_back(
+                undeletable.contains(name) ? Status(unsupported("not permitted: {}", name))
+                                           : (co_await ForwardingStore::remove({name})).front()
+            );
+        }
+        co_return done;
+    }
+
+    std::set<std::string> unreadable;
+    std::set<std::string> undeletable;
 };
+
+/// Of all objects, in order.
+std::vector<std::string> names(const objstore::MemoryBucket& bucket) {
+    std::vector<std::string> all;
+    for (const objstore::ObjectInfo& object : bucket.list("", "", 1000)->objects) {
+        all.push_back(object.name);
+    }
+    return all;
+}
 
 class CleanerTest : public testing::Test {
   protected:
     explicit CleanerTest(bool shared_metadata = true)
-        : cluster_(1), pairs_(cluster_.server_clock), pair_store_(pairs_) {
+        : cluster_(1),
+          pairs_(cluster_.server_clock),
+          pair_store_(pairs_),
+          pair_objects_(pair_store_) {
         cluster_.compacted = &source_;
         cluster_.settings.shared_metadata = shared_metadata;
         cluster_.settings.tail_cache_bytes_max = 0;
         cluster_.settings.section_cache_bytes_max = 0;
         node_ = &cluster_.add_node(1);
+        wal_objects_ = std::make_unique<RefusingStore>(node_->flaky_objects);
         fencer_ = std::make_unique<Fencer>(*node_->engine);
         auto opened =
             run(catalog::MetadataCatalog::open(node_->flaky_metadata, *fencer_, node_->home()));
@@ -124,8 +150,8 @@ class CleanerTest : public testing::Test {
                 .view = *node_->engine,
                 .catalog = *catalog_,
                 .metadata = metadata,
-                .wal = node_->flaky_objects,
-                .compacted = pair_store_,
+                .wal = *wal_objects_,
+                .compacted = pair_objects_,
                 .metrics = *registry_,
             }
         );
@@ -203,8 +229,10 @@ class CleanerTest : public testing::Test {
     MemoryCompacted source_;
     objstore::MemoryBucket pairs_;
     objstore::MemoryStore pair_store_;
+    RefusingStore pair_objects_;
     int pairs_made_ = 0;
     TestCluster::Node* node_ = nullptr;
+    std::unique_ptr<RefusingStore> wal_objects_;
     std::unique_ptr<Fencer> fencer_;
     std::unique_ptr<catalog::MetadataCatalog> catalog_;
     CleanSettings settings_;
@@ -273,11 +301,90 @@ TEST_F(CleanerAlone, deletion_keeps_pace_with_any_number_of_objects) {
     const LogId log = create("events");
     for (int i = 0; i < 9; ++i) {
         write(log, "a");
+        cluster_.loop.run_for(1min);  // names are in the order of time
     }
-    compact("events", log, Offset(9));
+    compact("events", log, Offset(8));  // the last stretch of a round sees what is needed only
     cleaner_->start();
     cluster_.loop.run_for(4 * settings_.interval);
+    EXPECT_EQ(cluster_.bucket.size(), 1U);
+    EXPECT_EQ(cleaner_->metrics().pinned_log.value(), log.v);
+}
+
+TEST_F(CleanerAlone, an_object_that_can_never_be_deleted_keeps_no_other) {
+    const LogId log = create("events");
+    for (int i = 0; i < 4; ++i) {
+        write(log, "a");
+    }
+    store_pair("events", log, {Offset(0), Offset(1)});
+    store_pair("events", log, {Offset(0), Offset(1)});
+    compact("events", log, Offset(4));
+    const std::string stuck = names(cluster_.bucket).front();
+    const std::string stuck_pair = "default/events/ursa-1";
+    wal_objects_->undeletable = {stuck};
+    pair_objects_.undeletable = {stuck_pair + ".parquet"};
+    cleaner_->start();
+    cluster_.loop.run_for(4 * settings_.interval);
+    EXPECT_EQ(names(cluster_.bucket), std::vector{stuck});
+    EXPECT_EQ(pairs_.size(), 4U);  // it, its index, and the one that is needed
+    EXPECT_TRUE(pairs_.head(stuck_pair + ".index").ok());
+    EXPECT_EQ(cleaner_->metrics().wal_objects.value(), 3U);
+    EXPECT_GT(cleaner_->metrics().failures.value(), 0U);
+    wal_objects_->undeletable.clear();
+    pair_objects_.undeletable.clear();
+    cluster_.loop.run_for(2 * settings_.interval);
     EXPECT_EQ(cluster_.bucket.size(), 0U);
+    EXPECT_EQ(pairs_.size(), 2U);
+}
+
+TEST_F(CleanerAlone, an_object_that_can_never_be_read_keeps_no_other) {
+    const LogId log = create("events");
+    for (int i = 0; i < 4; ++i) {
+        write(log, "a");
+    }
+    compact("events", log, Offset(4));
+    const std::string stuck = names(cluster_.bucket).at(2);
+    wal_objects_->unreadable = {stuck};
+    cleaner_->start();
+    cluster_.loop.run_for(8 * settings_.interval);
+    EXPECT_EQ(names(cluster_.bucket), std::vector{stuck});
+    wal_objects_->unreadable.clear();
+    cluster_.loop.run_for(4 * settings_.interval);
+    EXPECT_EQ(cluster_.bucket.size(), 0U);
+}
+
+TEST_F(CleanerTest, pairs_go_in_stretches_and_none_is_torn) {
+    settings_.objects_per_pass = 3;
+    restart_cleaner();
+    for (const char* const topic : {"events", "other"}) {
+        const LogId log = create(topic);
+        write(log, "a");
+        for (int i = 0; i < 3; ++i) {
+            store_pair(topic, log, {Offset(0), Offset(1)});
+        }
+        compact(topic, log, Offset(1));
+    }
+    ASSERT_EQ(pairs_.size(), 16U);
+    EXPECT_TRUE(pass().ok());
+    EXPECT_EQ(cleaner_->metrics().waiting.value(), 4);  // the stretch that was looked at
+    for (int i = 0; i < 8; ++i) {
+        cluster_.loop.run_for(10s);
+        EXPECT_TRUE(pass().ok());
+        for (const std::string& name : names(pairs_)) {
+            const std::string stem = name.substr(0, name.rfind('.'));
+            EXPECT_TRUE(pairs_.head(stem + ".index").ok()) << name;
+        }
+    }
+    cleaner_->start();
+    cluster_.loop.run_for(4 * settings_.interval);
+    EXPECT_EQ(
+        names(pairs_),
+        (std::vector<std::string>{
+            "default/events/ursa-4.index",
+            "default/events/ursa-4.parquet",
+            "default/other/ursa-8.index",
+            "default/other/ursa-8.parquet"
+        })
+    );
 }
 
 TEST_F(CleanerAlone, an_object_that_waits_to_be_published_stays) {
@@ -421,7 +528,7 @@ TEST_F(CleanerTest, a_hard_trim_that_is_killed_at_any_step_is_finished_by_the_ne
         ASSERT_TRUE(run(node_->engine->checkpoint(log, intent.range)).ok());
         ASSERT_TRUE(run(compact::begin_replace(node_->flaky_metadata, log, found, intent)).ok());
         ASSERT_TRUE(run(node_->engine->trim(log, Offset(end - 1))).ok());
-        DyingStore dying(node_->flaky_metadata, life);
+        meta::testing::DyingStore dying(node_->flaky_metadata, life);
         static_cast<void>(run(hard_trim(dying, *node_->engine, log)).ok());
         EXPECT_EQ(read(log, Offset(end - 1)), "c");
         ASSERT_TRUE(run(hard_trim(node_->flaky_metadata, *node_->engine, log)).ok());

@@ -3,6 +3,7 @@
 #include "clean/compacted_pass.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/format.h"
@@ -42,7 +43,7 @@ std::string parquet_of(const std::string& name) {
 }  // namespace
 
 rt::Task<Status> CompactedCleaner::pass(References& references, PassTime time) {
-    const auto folders = LKS_CO_TRY(co_await list());
+    const auto folders = LKS_CO_TRY(co_await list_stretch());
     Status done;
     room_.begin_pass();
     for (const auto& [folder, files] : folders) {
@@ -52,28 +53,41 @@ rt::Task<Status> CompactedCleaner::pass(References& references, PassTime time) {
             done = std::move(cleaned);
         }
     }
-    if (done.ok()) {
+    if (at_begin()) {
         room_.end_round();
     }
     co_return done;
 }
 
-rt::Task<Result<std::map<std::string, CompactedCleaner::Files>>> CompactedCleaner::list() {
+/// After an error the next pass lists the same again.
+rt::Task<Result<std::map<std::string, CompactedCleaner::Files>>> CompactedCleaner::list_stretch() {
     std::map<std::string, Files> folders;
-    std::string after;
-    for (bool more = true; more;) {
+    std::size_t listed = 0;
+    std::string after = after_;
+    std::string last;  // the pair that the last file belongs to
+    while (true) {
         const auto page =
             LKS_CO_TRY(co_await seams_.objects.list("", after, objstore::list_limit_max));
         for (const objstore::ObjectInfo& object : page.objects) {
-            after = object.name;
             const std::size_t slash = object.name.rfind('/');
-            if (slash != std::string::npos && is_pair_file(object.name.substr(slash + 1))) {
-                folders[object.name.substr(0, slash)][object.name.substr(slash + 1)] = object.size;
+            const std::string file = object.name.substr(slash + 1);
+            if (slash != std::string::npos && is_pair_file(file)) {
+                std::string pair = parquet_of(object.name);
+                if (listed >= settings_.objects_per_pass && pair != last) {
+                    after_ = std::move(after);
+                    co_return folders;
+                }
+                ++listed;
+                last = std::move(pair);
+                folders[object.name.substr(0, slash)][file] = object.size;
             }
+            after = object.name;
         }
-        more = page.more && !page.objects.empty();
+        if (!page.more || page.objects.empty()) {
+            after_.clear();
+            co_return folders;
+        }
     }
-    co_return folders;
 }
 
 rt::Task<Status> CompactedCleaner::clean_folder(
@@ -85,7 +99,7 @@ rt::Task<Status> CompactedCleaner::clean_folder(
     }
     const catalog::StreamName name{folder.substr(0, slash), folder.substr(slash + 1)};
     const auto logs = LKS_CO_TRY(co_await logs_of(name));
-    const auto needed = LKS_CO_TRY(co_await needed_by(logs, references));
+    const auto needed = LKS_CO_TRY(co_await needed_by(logs, files, references));
     std::vector<std::string> ripe;
     for (const auto& [file, size] : files) {
         const std::string full = fmt::format("{}/{}", folder, file);
@@ -102,7 +116,7 @@ rt::Task<Status> CompactedCleaner::clean_folder(
         LKS_CO_TRY(co_await pass_generation(log));
     }
     References fresh(seams_.metadata);
-    const auto still = LKS_CO_TRY(co_await needed_by(logs, fresh));
+    const auto still = LKS_CO_TRY(co_await needed_by(logs, files, fresh));
     std::erase_if(ripe, [&](const std::string& file) { return still.contains(parquet_of(file)); });
     co_return co_await remove(folder, files, ripe);
 }
@@ -140,8 +154,12 @@ rt::Task<Result<std::vector<LogId>>> CompactedCleaner::logs_of(catalog::StreamNa
 }
 
 rt::Task<Result<std::set<std::string>>> CompactedCleaner::needed_by(
-    const std::vector<LogId>& logs, References& references
+    const std::vector<LogId>& logs, const Files& files, References& references
 ) {
+    std::set<std::string> asked;
+    for (const auto& [file, size] : files) {
+        asked.insert(parquet_of(file));
+    }
     std::set<std::string> needed;
     for (const LogId log : logs) {
         // First the intent: once it is finished, the index says the same.
@@ -149,11 +167,11 @@ rt::Task<Result<std::set<std::string>>> CompactedCleaner::needed_by(
         if (state.state.intent.has_value()) {
             needed.insert(state.state.intent->location);
         }
-        const LogReferences* const known = co_await references.of(log);
+        const auto known = co_await references.once(log);
         if (known == nullptr) {
             co_return unavailable("what log {} refers to is not known", log);
         }
-        needed.insert(known->compacted.begin(), known->compacted.end());
+        std::ranges::set_intersection(asked, known->compacted, std::inserter(needed, needed.end()));
     }
     co_return needed;
 }
@@ -174,11 +192,13 @@ rt::Task<Status> CompactedCleaner::pass_generation(LogId log) {
 rt::Task<Status> CompactedCleaner::remove(
     const std::string& folder, const Files& files, const std::vector<std::string>& ripe
 ) {
+    Status done;
     // The Parquet files first: an index alone is a leftover, a Parquet file alone would be damage.
+    std::set<std::string> stuck;  // Parquet files that could not be deleted
     for (const std::string_view suffix : {parquet_suffix, index_suffix}) {
         std::vector<std::string> names;
         for (const std::string& file : ripe) {
-            if (file.ends_with(suffix)) {
+            if (file.ends_with(suffix) && !stuck.contains(parquet_of(file))) {
                 names.push_back(file);
             }
         }
@@ -190,14 +210,18 @@ rt::Task<Status> CompactedCleaner::remove(
             }
             const auto removed = co_await seams_.objects.remove(batch);
             for (std::size_t i = at; i < end; ++i) {
-                LKS_CO_TRY(removed[i - at]);
+                if (!removed[i - at].ok()) {
+                    done = removed[i - at];
+                    stuck.insert(parquet_of(names[i]));
+                    continue;
+                }
                 metrics_.compacted_objects.add();
                 metrics_.compacted_bytes.add(files.at(names[i]));
                 room_.forget(batch[i - at]);
             }
         }
     }
-    co_return Status();
+    co_return done;
 }
 
 }  // namespace lakestream::clean

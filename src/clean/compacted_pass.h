@@ -28,14 +28,18 @@ class CompactedCleaner {
     };
 
     CompactedCleaner(const CleanSettings& settings, Seams seams, CleanMetrics& metrics)
-        : seams_(seams), metrics_(metrics), room_(settings.readers_grace) {}
+        : settings_(settings), seams_(seams), metrics_(metrics), room_(settings.readers_grace) {}
 
-    /// Errors: of the stores; of one folder, when the others were looked at. Cost: 1 LIST for each
-    /// 1000 files; of each folder with files 1 read for each partition, and its References; 1 write
-    /// for each partition and 2 DELETEs when some go.
+    /// Look at up to `objects_per_pass` files (one more, so that a pair is never torn), go on from
+    /// there at the next pass; delete what is ripe. Memory: those, and References of one log.
+    /// Errors: of the stores; of one folder or file, when the others were cleaned. Cost: 1 LIST for
+    /// each 1000 files; of each folder with files 1 read for each partition, and its References; 1
+    /// write for each partition and 2 DELETEs when some go.
     rt::Task<Status> pass(References& references, PassTime time);
 
-    bool waits() const { return !room_.empty(); }
+    /// The next pass begins with the first file: a round has ended.
+    bool at_begin() const { return after_.empty(); }
+    bool waits() const { return room_.waits(); }
     std::size_t waiting() const { return room_.size(); }
 
   private:
@@ -43,15 +47,16 @@ class CompactedCleaner {
     using Files = std::map<std::string, std::uint64_t>;
     enum class Fresh : bool { no, yes };
 
-    rt::Task<Result<std::map<std::string, Files>>> list();
+    rt::Task<Result<std::map<std::string, Files>>> list_stretch();
     rt::Task<Status> clean_folder(
         const std::string& folder, const Files& files, References& references, PassTime time
     );
     /// The logs that a stream of this name has. Errors: also `corrupt`.
     rt::Task<Result<std::vector<LogId>>> logs_of(catalog::StreamName name);
-    /// Parquet files that the logs need; none when that cannot be told.
+    /// Those of the files, by the names of their Parquet files, that the logs need. Errors: also
+    /// `unavailable` (that cannot be told).
     rt::Task<Result<std::set<std::string>>> needed_by(
-        const std::vector<LogId>& logs, References& references
+        const std::vector<LogId>& logs, const Files& files, References& references
     );
     /// After it, no compactor that has stored files before can refer to them.
     rt::Task<Status> pass_generation(LogId log);
@@ -59,9 +64,11 @@ class CompactedCleaner {
         const std::string& folder, const Files& files, const std::vector<std::string>& ripe
     );
 
+    const CleanSettings& settings_;
     Seams seams_;
     CleanMetrics& metrics_;
     WaitingRoom room_;
+    std::string after_;  // where the next pass begins
 };
 
 }  // namespace lakestream::clean

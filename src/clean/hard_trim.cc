@@ -35,11 +35,10 @@ rt::Task<Result<std::optional<index::IndexKey>>> look(
     co_return parsed.ok() ? std::optional(*parsed) : std::nullopt;
 }
 
-rt::Task<Result<std::uint64_t>> remove(
-    meta::MetadataStore& store, LogId log, std::vector<meta::Record> records
+rt::Task<Status> remove(
+    meta::MetadataStore& store, LogId log, std::vector<meta::Record> records, HardTrimmed& trimmed
 ) {
     const meta::ShardId shard = store.shard_of(index::partition_key(log));
-    std::uint64_t removed = 0;
     for (std::size_t at = 0; at < records.size(); at += deletes_per_batch) {
         meta::ShardBatch batch;
         for (std::size_t i = at; i < std::min(records.size(), at + deletes_per_batch); ++i) {
@@ -49,10 +48,11 @@ rt::Task<Result<std::uint64_t>> remove(
         }
         const auto done = LKS_CO_TRY(co_await store.write(shard, std::move(batch)));
         for (const Status& deleted : done.deletes) {
-            removed += deleted.ok() ? 1 : 0;
+            trimmed.records += deleted.ok() ? 1 : 0;
+            trimmed.complete = trimmed.complete && deleted.ok();  // else a merge has replaced it
         }
     }
-    co_return removed;
+    co_return Status();
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ rt::Task<Result<HardTrimmed>> hard_trim(
         if (records.empty()) {
             co_return done;
         }
-        done.records += LKS_CO_TRY(co_await remove(store, log, std::move(records)));
+        LKS_CO_TRY(co_await remove(store, log, std::move(records), done));
     }
 }
 

@@ -14,7 +14,7 @@ namespace lakestream::clean {
 
 struct HardTrimmed {
     std::uint64_t records = 0;  // that went
-    bool complete = true;       // false: the last one ends at or before the start, and stays
+    bool complete = true;       // false: the last one ends at or before the start, or one changed
 };
 
 /// Delete the log's index records that end at or before its start, each at the version it was read

@@ -134,14 +134,14 @@ rt::Task<Result<LogReferences>> load_references(meta::MetadataStore& store, LogI
     co_return references;
 }
 
-rt::Task<std::optional<LogReferences>> References::load(LogId log) {
+rt::Task<std::shared_ptr<const LogReferences>> References::load(LogId log) {
     auto loaded = co_await load_references(store_, log);
     if (!loaded.ok()) {
         complete_ = false;
         log::warn("clean", "references_unknown log={} error={}", log, loaded.error());
-        co_return std::nullopt;
+        co_return nullptr;
     }
-    co_return std::move(*loaded);
+    co_return std::make_shared<const LogReferences>(std::move(*loaded));
 }
 
 rt::Task<const LogReferences*> References::of(LogId log) {
@@ -149,7 +149,12 @@ rt::Task<const LogReferences*> References::of(LogId log) {
     if (known == known_.end()) {
         known = known_.emplace(log, co_await load(log)).first;
     }
-    co_return known->second.has_value() ? &*known->second : nullptr;
+    co_return known->second.get();
+}
+
+rt::Task<std::shared_ptr<const LogReferences>> References::once(LogId log) {
+    const auto known = known_.find(log);
+    co_return known != known_.end() ? known->second : co_await load(log);
 }
 
 rt::Task<Status> References::keep_unreferenced(std::vector<objstore::ObjectInfo>& objects) {
@@ -162,13 +167,6 @@ rt::Task<Status> References::keep_unreferenced(std::vector<objstore::ObjectInfo>
         asked.insert(hash_of(object));
     }
     std::unordered_set<std::size_t> referred;
-    const auto note = [&](const LogReferences& references) {
-        for (const std::size_t hash : references.raw) {
-            if (asked.contains(hash)) {
-                referred.insert(hash);
-            }
-        }
-    };
     const auto scan = store_.scan(catalog::keys::children(store_.key_order(), registrations));
     while (true) {
         const auto records = LKS_CO_TRY(co_await scan->next());
@@ -180,15 +178,16 @@ rt::Task<Status> References::keep_unreferenced(std::vector<objstore::ObjectInfo>
             if (!number.has_value()) {
                 continue;
             }
-            const LogId log(static_cast<std::int64_t>(*number));
-            if (const auto known = known_.find(log); known != known_.end()) {
-                if (known->second.has_value()) {
-                    note(*known->second);
-                }
-                co_await rt::yield();
-            } else if (const auto loaded = co_await load(log); loaded.has_value()) {
-                note(*loaded);  // and not kept: there may be many, and they are asked for once
+            const auto references = co_await once(LogId(static_cast<std::int64_t>(*number)));
+            if (references == nullptr) {
+                continue;
             }
+            for (const std::size_t hash : references->raw) {
+                if (asked.contains(hash)) {
+                    referred.insert(hash);
+                }
+            }
+            co_await rt::yield();
         }
     }
     std::erase_if(objects, [&](const objstore::ObjectInfo& object) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,25 +46,27 @@ bool is_barrier_key(std::string_view key);
 /// 1 scan.
 rt::Task<Result<LogReferences>> load_references(meta::MetadataStore& store, LogId log);
 
-/// References of logs, each loaded once for a pass.
+/// References of logs, for one pass.
 class References {
   public:
     explicit References(meta::MetadataStore& store) : store_(store) {}
 
     /// Null when they cannot be told: then everything of the log stays.
     rt::Task<const LogReferences*> of(LogId log);
+    /// The same, and kept only if somebody asked for them with `of`.
+    rt::Task<std::shared_ptr<const LogReferences>> once(LogId log);
     /// Drop those that any log refers to that there is, by its index and not by what an object says
-    /// of itself. Those of logs that were not asked for are looked at and not kept. Errors: of
-    /// the store. Cost: 1 scan, and each log's.
+    /// of itself. Errors: of the store. Memory: References of one log. Cost: 1 scan, and each
+    /// log's.
     rt::Task<Status> keep_unreferenced(std::vector<objstore::ObjectInfo>& objects);
     /// Whether those of all logs that were asked for could be told.
     bool complete() const { return complete_; }
 
   private:
-    rt::Task<std::optional<LogReferences>> load(LogId log);
+    rt::Task<std::shared_ptr<const LogReferences>> load(LogId log);
 
     meta::MetadataStore& store_;
-    std::map<LogId, std::optional<LogReferences>> known_;
+    std::map<LogId, std::shared_ptr<const LogReferences>> known_;
     bool complete_ = true;
 };
 

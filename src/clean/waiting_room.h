@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/time.h"
 
@@ -15,9 +16,8 @@ namespace lakestream::clean {
 /// waits again. Memory: about 150 bytes an object, at most `objects_max`; more come next time.
 class WaitingRoom {
   public:
-    static constexpr std::size_t objects_max = 200'000;
-
-    explicit WaitingRoom(Duration grace) : grace_(grace) {}
+    explicit WaitingRoom(Duration grace, std::size_t objects_max = 200'000)
+        : grace_(grace), objects_max_(objects_max) {}
 
     /// A pass found it free. Whether it is ripe.
     bool found_free(const std::string& name, MonoTime now) {
@@ -26,8 +26,10 @@ class WaitingRoom {
             known->second.seen = pass_;
             return known->second.pass < pass_ && now - known->second.since >= grace_;
         }
-        if (since_.size() < objects_max) {
+        if (since_.size() < objects_max_) {
             since_.emplace(name, Wait{now, pass_, pass_});
+        } else {
+            turned_away_ = pass_;
         }
         return false;
     }
@@ -36,10 +38,11 @@ class WaitingRoom {
     /// Everything was looked at once since the last call: forget what was not found free.
     void end_round() {
         std::erase_if(since_, [this](const auto& each) { return each.second.seen <= round_; });
-        round_ = pass_;
+        before_ = std::exchange(round_, pass_);
     }
     void forget(const std::string& name) { since_.erase(name); }
-    bool empty() const { return since_.empty(); }
+    /// Whether another round is wanted: for what is here, or for what found no place in this one.
+    bool waits() const { return !since_.empty() || turned_away_ > before_; }
     std::size_t size() const { return since_.size(); }
 
   private:
@@ -50,8 +53,11 @@ class WaitingRoom {
     };
 
     const Duration grace_;
+    const std::size_t objects_max_;
     std::uint64_t pass_ = 0;
-    std::uint64_t round_ = 0;  // the pass with which the last round ended
+    std::uint64_t round_ = 0;        // the pass with which the last round ended
+    std::uint64_t before_ = 0;       // and the one before it
+    std::uint64_t turned_away_ = 0;  // the last pass that found no place for one
     std::map<std::string, Wait> since_;
 };
 

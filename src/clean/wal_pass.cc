@@ -23,36 +23,39 @@ constexpr std::size_t ids_max = 4'000'000;
 
 rt::Task<Status> WalCleaner::pass(References& references, PassTime time) {
     if (at_begin()) {
-        next_.reset();
+        round_ = {};
     }
-    Pinned pinned;
-    std::vector<objstore::ObjectInfo> ripe;
     room_.begin_pass();
     ++pass_;
-    unsettled_ = false;
-    // Younger ones cannot be free under any rule of age.
-    const Duration youth = std::min<Duration>(settings_.unreferenced_age, log::publish_window);
+    std::vector<objstore::ObjectInfo> ripe;
+    Status done = co_await look_at_stretch(references, time, ripe);
+    if (done.ok() && at_begin()) {
+        room_.end_round();
+        tell_pinned();
+    }
+    // After an error too: an object that can never be read shall not keep those before it.
+    if (!ripe.empty()) {
+        // An index block has no checksum: were it damaged, it would name the wrong logs.
+        LKS_CO_TRY(co_await references.keep_unreferenced(ripe));
+    }
+    Status removed = co_await remove(std::move(ripe));
+    co_return done.ok() ? removed : done;
+}
+
+rt::Task<Status> WalCleaner::look_at_stretch(
+    References& references, PassTime time, std::vector<objstore::ObjectInfo>& ripe
+) {
     std::size_t looked = 0;
     for (bool more = true; more && looked < settings_.objects_per_pass;) {
-        const auto page = LKS_CO_TRY(co_await objects_.list("", after_, objstore::list_limit_max));
+        const std::size_t left = settings_.objects_per_pass - looked;
+        const auto limit = std::min<std::size_t>(left, objstore::list_limit_max);
+        const auto page =
+            LKS_CO_TRY(co_await objects_.list("", after_, static_cast<std::uint32_t>(limit)));
         for (const objstore::ObjectInfo& object : page.objects) {
             after_ = object.name;
-            const auto date = wal::object_date(object.name);
-            if (!date.has_value()) {
-                continue;  // not a WAL object
-            }
-            ++looked;
-            if (!time.settled && time.metadata - *date <= youth) {
-                look_again(*date, youth);
-            } else if (LKS_CO_TRY(co_await look(object, references, time, pinned))) {
-                if (room_.found_free(object.name, time.now)) {
-                    ripe.push_back(object);
-                }
-            } else {
-                room_.forget(object.name);
-                if (!time.settled && time.metadata - *date <= settings_.unreferenced_age) {
-                    look_again(*date, settings_.unreferenced_age);
-                }
+            if (wal::object_date(object.name).has_value()) {
+                ++looked;
+                LKS_CO_TRY(co_await look_at(object, references, time, ripe));
             }
         }
         more = page.more && !page.objects.empty();
@@ -60,25 +63,43 @@ rt::Task<Status> WalCleaner::pass(References& references, PassTime time) {
             after_.clear();
         }
     }
-    if (at_begin()) {
-        room_.end_round();
+    co_return Status();
+}
+
+/// Adds the object to those that may go, or notes when to look again.
+rt::Task<Status> WalCleaner::look_at(
+    const objstore::ObjectInfo& object,
+    References& references,
+    PassTime time,
+    std::vector<objstore::ObjectInfo>& ripe
+) {
+    const WallTime date = *wal::object_date(object.name);
+    const Duration age = time.metadata - date;
+    // Younger ones cannot be free under any rule of age.
+    const Duration youth = std::min<Duration>(settings_.unreferenced_age, log::publish_window);
+    if (!time.settled && age <= youth) {
+        look_again(date, youth);
+    } else if (LKS_CO_TRY(co_await is_free(object, references, time))) {
+        if (room_.found_free(object.name, time.now)) {
+            ripe.push_back(object);
+        }
+    } else {
+        room_.forget(object.name);
+        if (!time.settled && age <= settings_.unreferenced_age) {
+            look_again(date, settings_.unreferenced_age);
+        }
     }
-    tell(pinned);
-    if (!ripe.empty()) {
-        // An index block has no checksum: were it damaged, it would name the wrong logs.
-        LKS_CO_TRY(co_await references.keep_unreferenced(ripe));
-    }
-    co_return co_await remove(std::move(ripe));
+    co_return Status();
 }
 
 void WalCleaner::look_again(WallTime date, Duration age) {
     const WallTime when = date + std::chrono::ceil<WallTime::duration>(age);
-    next_ = std::min(next_.value_or(when), when);
+    round_.next = std::min(round_.next.value_or(when), when);
 }
 
 /// Whether no log needs the object, now or later.
-rt::Task<Result<bool>> WalCleaner::look(
-    const objstore::ObjectInfo& object, References& references, PassTime time, Pinned& pinned
+rt::Task<Result<bool>> WalCleaner::is_free(
+    const objstore::ObjectInfo& object, References& references, PassTime time
 ) {
     const Known* const content = LKS_CO_TRY(co_await open(object));
     if (content == nullptr) {
@@ -98,14 +119,14 @@ rt::Task<Result<bool>> WalCleaner::look(
         const bool passed = known != nullptr && known->reached.has_value() &&
                             *known->reached > date + log::publish_window;
         if (referred) {
-            pinned.by_log[log] += object.size;
+            round_.pinned_by_log[log] += object.size;
             needed = true;
         }
         free = free && !referred && (passed || sure);
     }
-    unsettled_ = unsettled_ || (!free && !needed && time.settled);
+    round_.unsettled = round_.unsettled || (!free && !needed && time.settled);
     if (!free && time.metadata - date > 2 * settings_.interval) {
-        pinned.bytes += object.size;
+        round_.pinned_bytes += object.size;
     }
     co_return free;
 }
@@ -167,6 +188,7 @@ rt::Task<Result<const WalCleaner::Known*>> WalCleaner::open(const objstore::Obje
 }
 
 rt::Task<Status> WalCleaner::remove(std::vector<objstore::ObjectInfo> ripe) {
+    Status done;
     for (std::size_t at = 0; at < ripe.size(); at += objstore::remove_names_max) {
         const std::size_t end = std::min(ripe.size(), at + objstore::remove_names_max);
         std::vector<std::string> names;
@@ -176,7 +198,8 @@ rt::Task<Status> WalCleaner::remove(std::vector<objstore::ObjectInfo> ripe) {
         const auto removed = co_await objects_.remove(std::move(names));
         for (std::size_t i = at; i < end; ++i) {
             if (!removed[i - at].ok()) {
-                co_return removed[i - at];  // it is found again
+                done = done.ok() ? removed[i - at] : done;  // it is found again
+                continue;
             }
             metrics_.wal_objects.add();
             metrics_.wal_bytes.add(ripe[i].size);
@@ -184,14 +207,15 @@ rt::Task<Status> WalCleaner::remove(std::vector<objstore::ObjectInfo> ripe) {
             forget(ripe[i].name);
         }
     }
-    co_return Status();
+    co_return done;
 }
 
-void WalCleaner::tell(const Pinned& pinned) {
-    const auto most =
-        std::ranges::max_element(pinned.by_log, {}, [](const auto& each) { return each.second; });
-    const bool any = most != pinned.by_log.end() && pinned.bytes > 0;
-    metrics_.pinned_bytes.set(static_cast<std::int64_t>(pinned.bytes));
+void WalCleaner::tell_pinned() {
+    const auto most = std::ranges::max_element(round_.pinned_by_log, {}, [](const auto& each) {
+        return each.second;
+    });
+    const bool any = most != round_.pinned_by_log.end() && round_.pinned_bytes > 0;
+    metrics_.pinned_bytes.set(static_cast<std::int64_t>(round_.pinned_bytes));
     metrics_.pinned_log.set(any ? most->first.v : -1);
 }
 

@@ -9,28 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/testing/bitwise_crc.h"
+
 namespace lakestream::codec {
 namespace {
 
 std::uint32_t bitwise(std::span<const std::byte> bytes) {
-    std::uint32_t crc = 0xffffffff;
-    for (const std::byte byte : bytes) {
-        crc ^= std::to_integer<std::uint32_t>(byte);
-        for (int bit = 0; bit < 8; ++bit) {
-            crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78 : 0);
-        }
-    }
-    return ~crc;
-}
-
-std::vector<std::byte> noise(std::size_t size) {
-    std::vector<std::byte> bytes(size);
-    std::uint64_t state = size + 1;
-    for (std::byte& byte : bytes) {
-        state = state * 6364136223846793005 + 1442695040888963407;
-        byte = static_cast<std::byte>(state >> 56);
-    }
-    return bytes;
+    return bitwise_crc(0x82f63b78, bytes);
 }
 
 struct Vector {

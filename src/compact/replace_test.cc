@@ -14,14 +14,15 @@
 #include "index/record.h"
 #include "log/testing/cluster.h"
 #include "log/testing/memory_compacted.h"
+#include "meta/testing/dying_store.h"
 #include "meta/testing/faulty_metadata.h"
-#include "meta/testing/forwarding_store.h"
 
 namespace lakestream::compact {
 namespace {
 
 using log::MemoryCompacted;
 using log::TestCluster;
+using meta::testing::DyingStore;
 using nlohmann::json;
 
 constexpr LogId log_a(7);
@@ -132,6 +133,38 @@ rt::Task<std::vector<Offset>> ends(log::NodeEngine& engine) {
     co_return all;
 }
 
+/// A node that has written 20 entries, each with an index record of its own.
+class Written {
+  public:
+    explicit Written(std::uint64_t seed) : cluster(seed), node(add_node()) {
+        EXPECT_TRUE(run(append_texts(*node.engine, 0, 20)));
+        ends_written = run(ends(*node.engine));
+        EXPECT_EQ(ends_written.size(), 20U);
+    }
+
+    template <class T>
+    T run(rt::Task<T> task) {
+        return cluster.run(node.home(), std::move(task));
+    }
+    /// Up to the end of an index record that it has written.
+    Status compact(meta::MetadataStore& store, std::size_t last) {
+        return run(compact_to(*node.engine, store, files, ends_written.at(last)));
+    }
+    std::vector<std::string> read(Offset from) { return run(read_from(*node.engine, from)); }
+
+    TestCluster cluster;
+    MemoryCompacted files;
+    TestCluster::Node& node;
+    std::vector<Offset> ends_written;
+
+  private:
+    TestCluster::Node& add_node() {
+        cluster.compacted = &files;
+        cluster.settings.tail_cache_bytes_max = 0;
+        return cluster.add_node(1);
+    }
+};
+
 TEST(Intent, round_trips_and_refuses_damage) {
     const CompactState state{
         .cursor = Offset(5),
@@ -196,85 +229,46 @@ TEST(Replace, the_compacted_value_is_that_of_other_engines_and_our_extension) {
     EXPECT_EQ(record->extension, index::Extension{.max_timestamp = 8});
 }
 
-/// Applies so many writes, then is gone: a compactor's crash between any two steps.
-class DyingStore final : public meta::testing::ForwardingStore {
-  public:
-    DyingStore(meta::MetadataStore& store, int writes)
-        : ForwardingStore(store), writes_left(writes) {}
-
-    rt::Future<Result<meta::ShardBatchDone>> write(meta::ShardId shard, meta::ShardBatch batch)
-        override {
-        if (writes_left-- <= 0) {
-            return rt::Future<Result<meta::ShardBatchDone>>::ready(unavailable("crashed"));
-        }
-        return ForwardingStore::write(shard, std::move(batch));
-    }
-    int writes_left;
-};
-
 TEST(Replace, reads_are_right_at_every_offset_after_a_crash_at_every_step) {
     for (int writes = 0; writes <= 5; ++writes) {
         SCOPED_TRACE(writes);
-        TestCluster cluster(static_cast<std::uint64_t>(writes) + 1);
-        MemoryCompacted files;
-        cluster.compacted = &files;
-        cluster.settings.tail_cache_bytes_max = 0;
-        auto& node = cluster.add_node(1);
-        ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
-        const auto before = cluster.run(node.home(), ends(*node.engine));
-        ASSERT_EQ(before.size(), 20U);
-
-        DyingStore dying(node.client, writes);
-        const Status first =
-            cluster.run(node.home(), compact_to(*node.engine, dying, files, before[9]));
+        Written one(static_cast<std::uint64_t>(writes) + 1);
+        DyingStore dying(one.node.client, writes);
+        const Status first = one.compact(dying, 9);
         EXPECT_EQ(first.ok(), writes >= 5) << first.error().to_string();
-        EXPECT_EQ(cluster.run(node.home(), read_from(*node.engine, Offset(0))), numbers(0, 20));
-        for (std::size_t i = 0; i < before.size(); ++i) {
-            EXPECT_EQ(
-                cluster.run(node.home(), read_from(*node.engine, before[i])),
-                numbers(static_cast<int>(i) + 1, 20)
-            );
+        EXPECT_EQ(one.read(Offset(0)), numbers(0, 20));
+        for (std::size_t i = 0; i < one.ends_written.size(); ++i) {
+            EXPECT_EQ(one.read(one.ends_written[i]), numbers(static_cast<int>(i) + 1, 20));
         }
         // Another compactor takes over and goes further.
-        ASSERT_TRUE(
-            cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[14])).ok()
-        );
-        if (cluster.run(node.home(), load_state(node.client, log_a))->state.cursor < before[14]) {
-            ASSERT_TRUE(
-                cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[14]))
-                    .ok()
-            );
+        ASSERT_TRUE(one.compact(one.node.client, 14).ok());
+        if (one.run(load_state(one.node.client, log_a))->state.cursor < one.ends_written[14]) {
+            ASSERT_TRUE(one.compact(one.node.client, 14).ok());
         }
-        const auto after = cluster.run(node.home(), ends(*node.engine));
+        const auto after = one.run(ends(*one.node.engine));
         EXPECT_LE(after.size(), 7U);
-        EXPECT_EQ(cluster.run(node.home(), read_from(*node.engine, Offset(0))), numbers(0, 20));
+        EXPECT_EQ(one.read(Offset(0)), numbers(0, 20));
         // A new node folds from the snapshot and reads the same; appends go on.
-        cluster.stop(node);
-        auto& next = cluster.add_node(1);
-        ASSERT_TRUE(cluster.run(next.home(), append_texts(*next.engine, 20, 22)));
-        EXPECT_EQ(cluster.run(next.home(), read_from(*next.engine, Offset(0))), numbers(0, 22));
+        one.cluster.stop(one.node);
+        auto& next = one.cluster.add_node(1);
+        ASSERT_TRUE(one.cluster.run(next.home(), append_texts(*next.engine, 20, 22)));
+        EXPECT_EQ(one.cluster.run(next.home(), read_from(*next.engine, Offset(0))), numbers(0, 22));
     }
 }
 
 TEST(Replace, a_scan_that_ends_early_deletes_nothing_that_is_not_covered) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         SCOPED_TRACE(seed);
-        TestCluster cluster(seed);
-        MemoryCompacted files;
-        cluster.compacted = &files;
-        cluster.settings.tail_cache_bytes_max = 0;
-        auto& node = cluster.add_node(1);
-        ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
-        const auto before = cluster.run(node.home(), ends(*node.engine));
+        Written one(seed);
         meta::testing::FaultyMetadata stale(
-            node.client, node.home(), node.home(), {.cut_scan = {1, 2}}, seed
+            one.node.client, one.node.home(), one.node.home(), {.cut_scan = {1, 2}}, seed
         );
         Status done = unavailable("not tried");
         while (!done.ok()) {
-            done = cluster.run(node.home(), compact_to(*node.engine, stale, files, before[14]));
-            EXPECT_EQ(cluster.run(node.home(), read_from(*node.engine, Offset(0))), numbers(0, 20));
+            done = one.compact(stale, 14);
+            EXPECT_EQ(one.read(Offset(0)), numbers(0, 20));
         }
-        EXPECT_EQ(cluster.run(node.home(), ends(*node.engine)).size(), 6U);
+        EXPECT_EQ(one.run(ends(*one.node.engine)).size(), 6U);
     }
 }
 
@@ -341,72 +335,52 @@ TEST(Replace, a_merge_is_right_after_a_crash_at_every_step) {
     constexpr int steps = 4;
     for (int writes = 0; writes <= steps; ++writes) {
         SCOPED_TRACE(writes);
-        TestCluster cluster(static_cast<std::uint64_t>(writes) + 1);
-        MemoryCompacted files;
-        cluster.compacted = &files;
-        cluster.settings.tail_cache_bytes_max = 0;
-        auto& node = cluster.add_node(1);
-        ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
-        const auto before = cluster.run(node.home(), ends(*node.engine));
+        Written one(static_cast<std::uint64_t>(writes) + 1);
         for (const std::size_t last : {3U, 7U, 12U}) {
-            ASSERT_TRUE(
-                cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[last]))
-                    .ok()
-            );
+            ASSERT_TRUE(one.compact(one.node.client, last).ok());
         }
-        DyingStore dying(node.client, writes);
-        const Status first = cluster.run(node.home(), merge_all(*node.engine, dying, files));
+        DyingStore dying(one.node.client, writes);
+        const Status first = one.run(merge_all(*one.node.engine, dying, one.files));
         EXPECT_EQ(first.ok(), writes >= steps);
         const auto check = [&](log::NodeEngine& engine, rt::Executor& home) {
-            for (std::size_t i = 0; i < before.size(); ++i) {
+            for (std::size_t i = 0; i < one.ends_written.size(); ++i) {
                 EXPECT_EQ(
-                    cluster.run(home, read_from(engine, before[i])),
+                    one.cluster.run(home, read_from(engine, one.ends_written[i])),
                     numbers(static_cast<int>(i) + 1, 20)
                 );
             }
-            EXPECT_EQ(cluster.run(home, read_from(engine, Offset(0))), numbers(0, 20));
+            EXPECT_EQ(one.cluster.run(home, read_from(engine, Offset(0))), numbers(0, 20));
         };
-        check(*node.engine, node.home());
+        check(*one.node.engine, one.node.home());
         // Whoever comes next finishes it and goes on compacting.
-        ASSERT_TRUE(
-            cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[16])).ok()
-        );
-        const auto after = cluster.run(node.home(), ends(*node.engine));
+        ASSERT_TRUE(one.compact(one.node.client, 16).ok());
+        const auto after = one.run(ends(*one.node.engine));
         EXPECT_EQ(after.size(), writes == 0 ? 7U : 5U);
         EXPECT_EQ(
-            cluster.run(node.home(), load_state(node.client, log_a))->state,
-            (CompactState{.cursor = before[16], .intent = {}})
+            one.run(load_state(one.node.client, log_a))->state,
+            (CompactState{.cursor = one.ends_written[16], .intent = {}})
         );
-        check(*node.engine, node.home());
-        cluster.stop(node);
-        auto& next = cluster.add_node(1);
+        check(*one.node.engine, one.node.home());
+        one.cluster.stop(one.node);
+        auto& next = one.cluster.add_node(1);
         check(*next.engine, next.home());
     }
 }
 
 TEST(Replace, a_compactor_that_slept_through_a_merge_changes_nothing) {
-    TestCluster cluster(1);
-    MemoryCompacted files;
-    cluster.compacted = &files;
-    cluster.settings.tail_cache_bytes_max = 0;
-    auto& node = cluster.add_node(1);
-    ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
-    const auto before = cluster.run(node.home(), ends(*node.engine));
-    const auto compact = [&](std::size_t last) {
-        return cluster.run(node.home(), compact_to(*node.engine, node.client, files, before[last]))
-            .ok();
-    };
+    Written one(1);
+    const auto compact = [&](std::size_t last) { return one.compact(one.node.client, last).ok(); };
     ASSERT_TRUE(compact(3));
     // It has decided to go to 7, and sleeps; others finish that, merge, and go on.
-    DyingStore dying(node.client, 1);
-    EXPECT_FALSE(cluster.run(node.home(), compact_to(*node.engine, dying, files, before[7])).ok());
-    const auto sleeping = cluster.run(node.home(), load_state(node.client, log_a));
+    DyingStore dying(one.node.client, 1);
+    EXPECT_FALSE(one.compact(dying, 7).ok());
+    const auto sleeping = one.run(load_state(one.node.client, log_a));
     ASSERT_TRUE(sleeping->state.intent.has_value());
     ASSERT_TRUE(compact(7));
-    ASSERT_TRUE(cluster.run(node.home(), merge_all(*node.engine, node.client, files)).ok());
-    EXPECT_FALSE(cluster.run(node.home(), finish_replace(node.client, log_a, *sleeping)).ok());
-    EXPECT_EQ(cluster.run(node.home(), read_from(*node.engine, Offset(0))), numbers(0, 20));
-    EXPECT_EQ(cluster.run(node.home(), ends(*node.engine)).size(), 13U);
+    ASSERT_TRUE(one.run(merge_all(*one.node.engine, one.node.client, one.files)).ok());
+    EXPECT_FALSE(one.run(finish_replace(one.node.client, log_a, *sleeping)).ok());
+    EXPECT_EQ(one.read(Offset(0)), numbers(0, 20));
+    EXPECT_EQ(one.run(ends(*one.node.engine)).size(), 13U);
 }
 
 /// As retention does: the log's first `count` index records go, and it starts at `start`.
@@ -428,20 +402,15 @@ rt::Task<Status> trim(TestCluster::Node& node, std::size_t count, Offset start) 
 }
 
 TEST(Replace, an_intent_whose_range_was_trimmed_is_ended) {
-    TestCluster cluster(1);
-    MemoryCompacted files;
-    cluster.compacted = &files;
-    auto& node = cluster.add_node(1);
-    ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
-    const auto before = cluster.run(node.home(), ends(*node.engine));
-    DyingStore dying(node.client, 1);
-    EXPECT_FALSE(cluster.run(node.home(), compact_to(*node.engine, dying, files, before[7])).ok());
-    ASSERT_TRUE(cluster.run(node.home(), trim(node, 8, before[7])).ok());
-    const auto found = cluster.run(node.home(), load_state(node.client, log_a));
-    EXPECT_TRUE(cluster.run(node.home(), finish_replace(node.client, log_a, *found)).ok());
+    Written one(1);
+    DyingStore dying(one.node.client, 1);
+    EXPECT_FALSE(one.compact(dying, 7).ok());
+    ASSERT_TRUE(one.run(trim(one.node, 8, one.ends_written[7])).ok());
+    const auto found = one.run(load_state(one.node.client, log_a));
+    EXPECT_TRUE(one.run(finish_replace(one.node.client, log_a, *found)).ok());
     EXPECT_EQ(
-        cluster.run(node.home(), load_state(node.client, log_a))->state,
-        (CompactState{.cursor = before[7], .intent = {}})
+        one.run(load_state(one.node.client, log_a))->state,
+        (CompactState{.cursor = one.ends_written[7], .intent = {}})
     );
 }
 
@@ -459,21 +428,13 @@ rt::Task<Status> delete_log(meta::MetadataStore& store) {
 }
 
 TEST(Replace, an_intent_for_a_log_that_was_deleted_is_ended) {
-    TestCluster cluster(1);
-    MemoryCompacted files;
-    cluster.compacted = &files;
-    auto& node = cluster.add_node(1);
-    ASSERT_TRUE(cluster.run(node.home(), append_texts(*node.engine, 0, 20)));
-    const auto before = cluster.run(node.home(), ends(*node.engine));
-    ASSERT_TRUE(cluster.run(node.home(), delete_log(node.client)).ok());
-    const auto begun = cluster.run(
-        node.home(),
-        begin_replace(node.client, log_a, {}, {.range = {Offset(0), before[7]}, .location = "late"})
-    );
+    Written one(1);
+    ASSERT_TRUE(one.run(delete_log(one.node.client)).ok());
+    const auto begun = one.run(begin_replace(
+        one.node.client, log_a, {}, {.range = {Offset(0), one.ends_written[7]}, .location = "late"}
+    ));
     ASSERT_TRUE(begun.ok());
-    const auto finished = [&] {
-        return cluster.run(node.home(), load_finished(node.client, log_a));
-    };
+    const auto finished = [&] { return one.run(load_finished(one.node.client, log_a)); };
     EXPECT_TRUE(finished().is(ErrorCode::fenced));
     ASSERT_TRUE(finished().ok());  // nothing is left of it
     EXPECT_FALSE(finished()->version.has_value());

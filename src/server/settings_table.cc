@@ -181,7 +181,7 @@ constexpr Setting clean_settings[] = {
      .place = in_clean<&clean::CleanSettings::objects_per_pass>,
      .min = 100,
      .max = 1'000'000,
-     .doc = "WAL objects looked at in one pass."},
+     .doc = "WAL objects, and files of compacted ones, looked at in one pass."},
 };
 
 constexpr Setting retention_settings[] = {
