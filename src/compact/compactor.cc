@@ -21,7 +21,7 @@ constexpr std::string_view table_property = "lakestream.table";
 constexpr std::uint32_t backfill_read_bytes = 8 << 20;
 constexpr Duration damage_rest = 10s;
 constexpr Duration aside_rest = 5min;  // of a table that opens, but takes nothing
-constexpr Duration full_rest = 15s;    // of one whose store is full: somebody makes room
+constexpr Duration store_rest = 15s;   // of one whose store is full or read-only for a while
 constexpr std::size_t adoptions_per_round = 100;
 
 /// Failures that may be over soon: what was brought in is kept for the next attempt.
@@ -447,9 +447,10 @@ rt::Task<Status> Compactor::commit_tables(Cut cut) {
             table.reason = committed.error().to_string();
             if (!passes(committed.error()) && table.open) {
                 // What it took to find out is not done again at once, and its logs get compacted.
-                const bool full = committed.is(ErrorCode::exhausted);
+                const bool store =
+                    committed.is(ErrorCode::exhausted) || committed.is(ErrorCode::unsupported);
                 table.next_commit =
-                    now + std::max(settings_.table_interval, full ? full_rest : aside_rest);
+                    now + std::max(settings_.table_interval, store ? store_rest : aside_rest);
             }
             table.open = false;
             table.behind = false;

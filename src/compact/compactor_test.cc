@@ -105,14 +105,17 @@ class CountingTable final : public TableSink {
     }
 
     Error failure() const {
-        return suspended ? fenced("suspended") : unavailable("the store is away");
+        return read_only   ? unsupported("the file system is read-only")
+               : suspended ? fenced("suspended")
+                           : unavailable("the store is away");
     }
 
     Offset position;
     std::int64_t rows = 0;
     int failing_opens = 0;
     int failing_appends = 0;
-    bool suspended = false;       // how they fail
+    bool suspended = false;  // how they fail
+    bool read_only = false;
     std::int64_t unreadable = 0;  // records of the next commit that are no rows
 };
 
@@ -402,6 +405,18 @@ TEST_F(CompactorTest, a_table_that_opens_but_takes_nothing_leaves_time_for_compa
     }
     EXPECT_EQ(compactor().metrics().compacted.value(), 1U);
     EXPECT_EQ(table_.failing_appends, 1000 - 2) << "at the start and after 5 minutes";
+}
+
+TEST_F(CompactorTest, a_table_whose_store_was_read_only_goes_on_soon_after) {
+    settings_.table_interval = 1s;
+    append(0, 5);
+    table_.read_only = true;
+    table_.failing_appends = 1;
+    for (int i = 0; i < 20; ++i) {
+        static_cast<void>(cluster_.run(node_.home(), compactor().round(Compactor::Cut::due)));
+        cluster_.loop.run_for(2s);
+    }
+    EXPECT_EQ(table_.rows, 5);
 }
 
 TEST_F(CompactorTest, a_batch_that_does_not_decode_is_counted_and_passed) {
