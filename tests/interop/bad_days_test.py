@@ -59,6 +59,14 @@ def read_only(folder: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
+class SlowWriter(Writer):
+    """Some hundred records a second: what is tested is not how much."""
+
+    def send(self, producer) -> None:
+        super().send(producer)
+        time.sleep(0.002)
+
+
 class Busy:
     """Writers on a broker that merges."""
 
@@ -67,7 +75,7 @@ class Busy:
         self.ledger = Ledger()
         admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
-        self.writers = [Writer(broker.address, self.ledger, seed + i) for i in range(2)]
+        self.writers = [SlowWriter(broker.address, self.ledger, seed + i) for i in range(2)]
         for writer in self.writers:
             writer.daemon = True  # a test that fails does not wait for them
             writer.start()
@@ -128,7 +136,7 @@ class BadDays(unittest.TestCase):
             self.finish(busy)
 
     def test_a_folder_is_read_only_for_a_while(self):
-        with small_disk(512) as disk, Broker(*MERGING, data=disk / "data") as broker:
+        with small_disk(256) as disk, Broker(*MERGING, data=disk / "data") as broker:
             busy = Busy(broker, self.seed)
             for name in ("compacted", "tables", "wal"):
                 with self.subTest(folder=name):
@@ -161,7 +169,7 @@ class BadDays(unittest.TestCase):
                     self.finish(busy)
 
     def test_the_disk_is_full_for_a_while(self):
-        with small_disk(768) as disk, Broker(*MERGING, data=disk / "data") as broker:
+        with small_disk(256) as disk, Broker(*MERGING, data=disk / "data") as broker:
             busy = Busy(broker, self.seed)
             for _ in range(2):
                 began = broker.log.stat().st_size
