@@ -18,6 +18,9 @@ using nlohmann::json;
 
 namespace {
 
+constexpr double mib = 1 << 20;
+constexpr double gib = 1 << 30;
+
 rt::Task<Result<kafka::MetadataResponse>> load_metadata(Broker& broker, bool topics) {
     kafka::MetadataRequest request;
     if (topics) {
@@ -82,17 +85,129 @@ rt::Task<Status> apis(Broker& broker, RecordFormat format) {
     co_return rows.finish();
 }
 
-/// `a.b: value` for each value in `document`.
-Status put_flat(const json& document, const std::string& path) {
-    if (!document.is_structured() || document.empty()) {
-        return put_line(fmt::format(
-            "{}: {}", path, document.is_string() ? document.get<std::string>() : document.dump()
+/// Null when the node does not say.
+const json& part_of(const json& object, std::string_view name) {
+    static const json nothing;
+    const auto found = object.find(name);
+    return found == object.end() ? nothing : *found;
+}
+
+double number_of(const json& object, std::string_view name) {
+    const json& found = part_of(object, name);
+    return found.is_number() ? found.get<double>() : 0;
+}
+
+std::string text_of(const json& object, std::string_view name) {
+    const json& found = part_of(object, name);
+    return found.is_string() ? found.get<std::string>() : "";
+}
+
+/// "3.2 s ago", or "never".
+std::string age_of(const json& object, std::string_view name) {
+    const json& found = part_of(object, name);
+    return found.is_number() ? fmt::format("{:.1f} s ago", found.get<double>()) : "never";
+}
+
+/// Whether the node is ready; else what is wrong.
+Status add_checks(Rows& rows, const json& status) {
+    std::string wrong;
+    for (const json& check : part_of(status, "checks")) {
+        if (part_of(check, "ok") != true) {
+            wrong += fmt::format(
+                "{}{}: {}",
+                wrong.empty() ? "no: " : "; ",
+                text_of(check, "name"),
+                text_of(check, "reason")
+            );
+        }
+    }
+    return rows.add({"ready", wrong.empty() ? "yes" : wrong});
+}
+
+Status add_work(Rows& rows, const json& status) {
+    const json& wal = part_of(status, "wal");
+    LKS_TRY(rows.add(
+        {"wal",
+         fmt::format(
+             "{} objects waiting, the oldest record {:.1f} s; stored {}, published {}",
+             number_of(wal, "objects_waiting"),
+             number_of(wal, "oldest_pending_seconds"),
+             age_of(wal, "last_store_age_seconds"),
+             age_of(wal, "last_publish_age_seconds")
+         )}
+    ));
+    const json& compaction = part_of(status, "compaction");
+    if (compaction.is_object()) {
+        LKS_TRY(rows.add(
+            {"compaction",
+             fmt::format(
+                 "{} records ({:.1f} MiB) behind, since {:.1f} s; last object {}, {} failures",
+                 number_of(compaction, "backlog_records"),
+                 number_of(compaction, "backlog_bytes") / mib,
+                 number_of(compaction, "backlog_seconds"),
+                 age_of(compaction, "last_object_age_seconds"),
+                 number_of(compaction, "failures")
+             )}
         ));
     }
-    for (const auto& [name, value] : document.items()) {
-        LKS_TRY(put_flat(value, path.empty() ? name : fmt::format("{}.{}", path, name)));
+    for (const json& table : part_of(status, "tables")) {
+        const std::string reason = text_of(table, "reason");
+        LKS_TRY(rows.add(
+            {"table " + text_of(table, "topic"),
+             fmt::format(
+                 "{}, {} records behind; committed {}{}",
+                 text_of(table, "state"),
+                 number_of(table, "lag_records"),
+                 age_of(table, "last_commit_age_seconds"),
+                 reason.empty() ? "" : ": " + reason
+             )}
+        ));
     }
     return {};
+}
+
+/// For people; JSON has all of it.
+Status put_status(const json& status) {
+    Rows rows(RecordFormat::text, {"part", "state"});
+    const json& node = part_of(status, "node");
+    LKS_TRY(rows.add(
+        {"node",
+         fmt::format(
+             "{}, version {}, up {:.0f} s",
+             number_of(node, "id"),
+             text_of(node, "version"),
+             number_of(node, "uptime_seconds")
+         )}
+    ));
+    LKS_TRY(add_checks(rows, status));
+    LKS_TRY(rows.add(
+        {"kafka",
+         fmt::format(
+             "{}, {} connections, {} requests running",
+             text_of(node, "kafka"),
+             number_of(status, "connections"),
+             number_of(status, "requests_running")
+         )}
+    ));
+    LKS_TRY(rows.add(
+        {"topics",
+         fmt::format(
+             "{}, with {} partitions", number_of(status, "topics"), number_of(status, "partitions")
+         )}
+    ));
+    LKS_TRY(add_work(rows, status));
+    for (const json& disk : part_of(status, "disks")) {
+        LKS_TRY(rows.add(
+            {"disk of " + text_of(disk, "of"),
+             fmt::format(
+                 "{:.1f} of {:.1f} GiB free in {}",
+                 number_of(disk, "free_bytes") / gib,
+                 number_of(disk, "size_bytes") / gib,
+                 text_of(disk, "folder")
+             )}
+        ));
+    }
+    return rows.finish();
 }
 
 }  // namespace
@@ -139,10 +254,10 @@ Status cluster_status(const std::string& http, RecordFormat format) {
         );
     }
     const json status = json::parse(answer.body, nullptr, false);
-    if (answer.status != 200 || status.is_discarded()) {
+    if (answer.status != 200 || !status.is_object()) {
         return unavailable("{} answered /v1/status with {}", http, answer.status);
     }
-    return format == RecordFormat::json ? put_line(status.dump()) : put_flat(status, "");
+    return format == RecordFormat::json ? put_line(status.dump()) : put_status(status);
 }
 
 }  // namespace lakestream::cli

@@ -25,6 +25,7 @@ enum class Exit : int {
     failed = 1,  // or problems found
     usage = 2,
     unchecked = 2,  // nothing is known of what was to be checked
+    cut_off = 141,  // nobody reads stdout any more; as a shell says that SIGPIPE ended a command
 };
 
 enum class RecordFormat : std::uint8_t { text, json };
@@ -35,9 +36,11 @@ using NameValue = std::pair<std::string, std::string>;
 Result<NameValue> parse_config(std::string_view text);
 
 struct TopicCreate {
-    std::string name;
-    std::int32_t partitions = -1;      // -1: as the broker likes
-    std::vector<std::string> configs;  // NAME=VALUE
+    std::vector<std::string> names;
+    std::int32_t partitions = -1;          // -1: as the broker likes
+    std::int16_t replication_factor = -1;  // the same; means nothing to ours
+    std::vector<std::string> configs;      // NAME=VALUE, of all
+    RecordFormat format = RecordFormat::text;
 };
 
 struct Produce {
@@ -71,14 +74,17 @@ struct Consume {
     bool follow = false;  // wait for further records at the end
 };
 
-/// Commands that talk to a broker at `bootstrap`. They print data to stdout.
+/// Commands that talk to a broker at `bootstrap`. They print data to stdout; those that change
+/// something say as JSON what they changed, and as text nothing.
 Status topic_create(const std::string& bootstrap, const TopicCreate& options);
 Status topic_list(const std::string& bootstrap, RecordFormat format);
 Status topic_describe(const std::string& bootstrap, const std::string& name, RecordFormat format);
-Status topic_delete(const std::string& bootstrap, const std::string& name);
+Status topic_delete(
+    const std::string& bootstrap, const std::vector<std::string>& names, RecordFormat format
+);
 /// As many more as `more` says.
 Status topic_add_partitions(
-    const std::string& bootstrap, const std::string& name, std::int32_t more
+    const std::string& bootstrap, const std::string& name, std::int32_t more, RecordFormat format
 );
 
 struct Trim {
@@ -105,6 +111,7 @@ struct ConfigChange {
     std::vector<std::string> set;    // NAME=VALUE
     std::vector<std::string> unset;  // NAME
     bool dry_run = false;            // the broker says whether it would
+    RecordFormat format = RecordFormat::text;
 };
 
 /// `names` empty: all.
@@ -130,14 +137,17 @@ struct GroupSeek {
 Status group_list(const std::string& bootstrap, RecordFormat format);
 Status group_describe(const std::string& bootstrap, const std::string& group, RecordFormat format);
 Status group_members(const std::string& bootstrap, const std::string& group, RecordFormat format);
-Status group_delete(const std::string& bootstrap, const std::vector<std::string>& groups);
+Status group_delete(
+    const std::string& bootstrap, const std::vector<std::string>& groups, RecordFormat format
+);
 /// Prints the offsets before and after. The group must be empty.
 Status group_seek(const std::string& bootstrap, const GroupSeek& options);
 Status group_delete_offsets(
     const std::string& bootstrap,
     const std::string& group,
     const std::string& topic,
-    std::optional<std::int32_t> partition
+    std::optional<std::int32_t> partition,
+    RecordFormat format
 );
 
 Status cluster_info(const std::string& bootstrap, RecordFormat format);

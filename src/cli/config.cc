@@ -117,11 +117,18 @@ rt::Task<Status> change(Broker& broker, const ConfigOwner& owner, const ConfigCh
             {.name = name, .config_operation = delete_operation, .value = std::nullopt}
         );
     }
+    const auto asked = resource.configs;
     const auto response =
         LKS_CO_TRY(co_await broker.call<kafka::IncrementalAlterConfigsResponse>(std::move(request))
         );
     for (const auto& done : response.responses) {
         LKS_CO_TRY(check_owner(done.error_code, done.error_message, owner));
+    }
+    Rows changes(wanted.format, {"name", "value", "changed"});
+    for (const auto& config : asked) {
+        LKS_CO_TRY(changes.add(
+            {config.name, config.value ? json(*config.value) : json(nullptr), !wanted.dry_run}
+        ));
     }
     co_return Status();
 }

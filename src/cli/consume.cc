@@ -51,6 +51,9 @@ class Consumer {
             options_.group.has_value() ? co_await run_in_group(network) : co_await run_alone();
         co_await scope.close();
         Status printed = flush();
+        if (unread_) {
+            co_return unavailable("nobody reads stdout any more");
+        }
         if (stopping_) {
             co_return printed;  // what else failed did so because we were told to stop
         }
@@ -71,12 +74,17 @@ class Consumer {
         return true;
     }
 
-    /// The first signal ends the wait for the broker; the next one ends the process.
+    /// The first signal ends the wait for the broker; the next one ends the process. So does the
+    /// end of who reads what we print: there may be no record that would tell.
     rt::Task<void> watch_signals(rt::StopSource& stop) {
         while (!co_await stop.sleep_until(broker_.now() + signals_every)) {
-            if (server::signal_came()) {
+            unread_ = is_output_unread();
+            if (unread_ || server::signal_came()) {
                 stopping_ = true;
                 broker_.abort();
+                if (joining_ != nullptr) {
+                    joining_->abort();  // others may take a minute
+                }
                 co_return;
             }
         }
@@ -92,14 +100,23 @@ class Consumer {
     }
 
     rt::Task<Status> run_in_group(net::Network& network) {
-        co_return co_await with_coordinator(
+        const auto address = LKS_CO_TRY(co_await find_coordinator(broker_, *options_.group));
+        const std::string coordinator = address.to_string();
+        Status done = co_await with_broker(
             network,
-            broker_,
-            *options_.group,
-            [this] [[clang::coro_wrapper]] (Broker & coordinator) {
-                return run_as_member(coordinator);
-            }
+            coordinator,
+            [this] [[clang::coro_wrapper]] (Broker & connected) { return run_as_member(connected); }
         );
+        if (!member_behind_.empty()) {  // it would hold up the others until its session ends
+            static_cast<void>(co_await with_broker(
+                network,
+                coordinator,
+                [this] [[clang::coro_wrapper]] (Broker & connected) {
+                    return leave_group(connected, *options_.group, member_behind_);
+                }
+            ));
+        }
+        co_return done;
     }
 
     rt::Task<Status> run_as_member(Broker& coordinator) {
@@ -110,7 +127,7 @@ class Consumer {
             Status committed = printed.ok() ? co_await commit(member) : std::move(printed);
             done = committed.is(ErrorCode::conflict) ? Status() : std::move(committed);
         }
-        co_await member.close();
+        member_behind_ = co_await member.close();
         co_return done;
     }
 
@@ -119,8 +136,10 @@ class Consumer {
         const Topic topic = LKS_CO_TRY(co_await load_topic(broker_, options_.topic));
         const auto all = LKS_CO_TRY(partitions_of(topic));
         do {
-            const auto mine =
-                LKS_CO_TRY(co_await member.join(static_cast<std::int32_t>(all.size())));
+            joining_ = &coordinator;
+            auto joined = co_await member.join(static_cast<std::int32_t>(all.size()));
+            joining_ = nullptr;
+            const auto mine = LKS_CO_TRY(std::move(joined));
             auto offsets = LKS_CO_TRY(
                 co_await load_committed(coordinator, *options_.group, options_.topic, mine)
             );
@@ -334,6 +353,9 @@ class Consumer {
     codec::Record record_;
     std::string out_;  // printed, not yet written
     bool stopping_ = false;
+    bool unread_ = false;
+    Broker* joining_ = nullptr;  // while a group comes to rest
+    std::string member_behind_;  // that could not leave by its own connection
 };
 
 rt::Task<Status> consume_from(net::Network& network, Broker& broker, const Consume& options) {

@@ -244,8 +244,9 @@ rt::Task<Status> ask_metadata(Broker& broker, std::string& says) {
         co_await broker.call<codec::kafka::MetadataResponse>(codec::kafka::MetadataRequest())
     );
     says = fmt::format(
-        "{} brokers, answered in {:.1f} ms",
+        "{} broker{}, answered in {:.1f} ms",
         found.brokers.size(),
+        found.brokers.size() == 1 ? "" : "s",
         std::chrono::duration<double, std::milli>(broker.now() - begin).count()
     );
     co_return Status();

@@ -9,6 +9,7 @@
 #include "cli/consumer_protocol.h"
 #include "cli/group_member.h"
 #include "cli/rows.h"
+#include "cli/text.h"
 #include "cli/topic_info.h"
 #include "codec/kafka/gen/delete_groups.h"
 #include "codec/kafka/gen/describe_groups.h"
@@ -246,24 +247,30 @@ rt::Task<Status> remove(Sides sides, std::string group) {
     co_return Status();
 }
 
-/// What an empty group commits is what an administrator says.
+/// What `seek` does to one topic, by partition.
+struct Move {
+    std::string topic;
+    std::vector<std::int32_t> partitions;
+    std::vector<Offset> offsets;
+    std::vector<Offset> ends;
+};
+
+/// All or nothing. What an empty group commits is what an administrator says.
 rt::Task<Status> commit(
-    Broker& coordinator,
-    std::string group,
-    std::string topic,
-    std::vector<std::int32_t> partitions,
-    std::vector<Offset> offsets
+    Broker& coordinator, const std::string& group, const std::vector<Move>& moves
 ) {
     kafka::OffsetCommitRequest request;
     request.group_id = group;
-    auto& asked = request.topics.emplace_back();
-    asked.name = topic;
-    for (std::size_t i = 0; i < partitions.size(); ++i) {
-        asked.partitions.push_back({
-            .partition_index = partitions[i],
-            .committed_offset = offsets[i].v,
-            .committed_metadata = "",
-        });
+    for (const Move& move : moves) {
+        auto& asked = request.topics.emplace_back();
+        asked.name = move.topic;
+        for (std::size_t i = 0; i < move.partitions.size(); ++i) {
+            asked.partitions.push_back({
+                .partition_index = move.partitions[i],
+                .committed_offset = move.offsets[i].v,
+                .committed_metadata = "",
+            });
+        }
     }
     const auto done = LKS_CO_TRY(co_await coordinator.call<kafka::OffsetCommitResponse>(
         std::move(request), commit_version_max
@@ -276,38 +283,47 @@ rt::Task<Status> commit(
     co_return Status();
 }
 
-/// Moves one topic's offsets, and prints them. An offset that no record can have is moved inside.
-rt::Task<Status> seek_topic(
-    Sides sides, const GroupSeek& options, std::string topic, Committed committed, Rows& rows
+/// Where one topic's offsets go. An offset that no record can have is moved inside.
+rt::Task<Result<Move>> plan_move(
+    Broker& broker, const GroupSeek& options, std::string topic, const Committed& committed
 ) {
-    const Topic found = LKS_CO_TRY(co_await load_topic(sides.broker, topic));
+    const Topic found = LKS_CO_TRY(co_await load_topic(broker, topic));
     auto numbers = LKS_CO_TRY(partitions_of(found, options.partition));
-    const auto& before = committed[topic];
     if (!options.topic.has_value()) {
+        const auto& before = committed.at(topic);
         std::erase_if(numbers, [&](std::int32_t number) { return !before.contains(number); });
     }
-    auto offsets = LKS_CO_TRY(co_await find_offsets(sides.broker, topic, numbers, options.to));
-    const auto begins =
-        LKS_CO_TRY(co_await load_offsets(sides.broker, topic, numbers, begin_timestamp));
-    const auto ends =
-        LKS_CO_TRY(co_await load_offsets(sides.broker, topic, numbers, end_timestamp));
+    auto offsets = LKS_CO_TRY(co_await find_offsets(broker, topic, numbers, options.to));
+    const auto begins = LKS_CO_TRY(co_await load_offsets(broker, topic, numbers, begin_timestamp));
+    auto ends = LKS_CO_TRY(co_await load_offsets(broker, topic, numbers, end_timestamp));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         offsets[i] = std::clamp(offsets[i], begins[i], std::max(begins[i], ends[i]));
     }
-    if (!options.dry_run && !numbers.empty()) {
-        LKS_CO_TRY(co_await commit(sides.coordinator, options.group, topic, numbers, offsets));
+    co_return Move{
+        .topic = std::move(topic),
+        .partitions = std::move(numbers),
+        .offsets = std::move(offsets),
+        .ends = std::move(ends),
+    };
+}
+
+Status put_moves(const std::vector<Move>& moves, const Committed& committed, RecordFormat format) {
+    Rows rows(format, {"topic", "partition", "committed", "new", "end"});
+    for (const Move& move : moves) {
+        const auto before = committed.find(move.topic);
+        for (std::size_t i = 0; i < move.partitions.size(); ++i) {
+            const std::int32_t number = move.partitions[i];
+            const bool had = before != committed.end() && before->second.contains(number);
+            LKS_TRY(rows.add(
+                {move.topic,
+                 number,
+                 had ? json(before->second.at(number).v) : json(nullptr),
+                 move.offsets[i].v,
+                 move.ends[i].v}
+            ));
+        }
     }
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const auto old = before.find(numbers[i]);
-        LKS_CO_TRY(rows.add(
-            {topic,
-             numbers[i],
-             old == before.end() ? json(nullptr) : json(old->second.v),
-             offsets[i].v,
-             ends[i].v}
-        ));
-    }
-    co_return Status();
+    return rows.finish();
 }
 
 rt::Task<Status> seek(Sides sides, const GroupSeek& options) {
@@ -326,15 +342,25 @@ rt::Task<Status> seek(Sides sides, const GroupSeek& options) {
             "group {} has no offsets: name a --topic, or see `lakestream group list`", options.group
         );
     }
-    Rows rows(options.format, {"topic", "partition", "committed", "new", "end"});
+    std::vector<Move> moves;
     for (const std::string& topic : topics) {
-        LKS_CO_TRY(co_await seek_topic(sides, options, topic, committed, rows));
+        Move move = LKS_CO_TRY(co_await plan_move(sides.broker, options, topic, committed));
+        if (!move.partitions.empty()) {
+            moves.push_back(std::move(move));
+        }
     }
-    co_return rows.finish();
+    if (!options.dry_run && !moves.empty()) {
+        LKS_CO_TRY(co_await commit(sides.coordinator, options.group, moves));
+    }
+    co_return put_moves(moves, committed, options.format);
 }
 
 rt::Task<Status> delete_offsets(
-    Sides sides, std::string group, std::string topic, std::optional<std::int32_t> partition
+    Sides sides,
+    std::string group,
+    std::string topic,
+    std::optional<std::int32_t> partition,
+    RecordFormat format
 ) {
     const auto committed = LKS_CO_TRY(co_await load_all_committed(sides.coordinator, group));
     const auto found = committed.find(topic);
@@ -356,9 +382,13 @@ rt::Task<Status> delete_offsets(
         LKS_CO_TRY(co_await sides.coordinator.call<kafka::OffsetDeleteResponse>(std::move(request))
         );
     LKS_CO_TRY(check_group(done.error_code, group));
+    Rows forgotten(format, {"topic", "partition", "committed"});
     for (const auto& answer : done.topics) {
         for (const auto& one : answer.partitions) {
             LKS_CO_TRY(check_group(one.error_code, group));
+            LKS_CO_TRY(
+                forgotten.add({topic, one.partition_index, found->second.at(one.partition_index).v})
+            );
         }
     }
     co_return Status();
@@ -378,11 +408,19 @@ Status group_members(const std::string& bootstrap, const std::string& group, Rec
     return on_group(bootstrap, group, members, group, format);
 }
 
-Status group_delete(const std::string& bootstrap, const std::vector<std::string>& groups) {
-    for (const std::string& group : groups) {
-        LKS_TRY(on_group(bootstrap, group, remove, group));
+Status group_delete(
+    const std::string& bootstrap, const std::vector<std::string>& groups, RecordFormat format
+) {
+    Rows deleted(format, {"group"});
+    Failures failures;
+    for (const std::string& group : groups) {  // each may have a coordinator of its own
+        Status done = on_group(bootstrap, group, remove, group);
+        if (done.ok()) {
+            LKS_TRY(deleted.add({group}));
+        }
+        failures.add(std::move(done));
     }
-    return {};
+    return std::move(failures).last();
 }
 
 Status group_seek(const std::string& bootstrap, const GroupSeek& options) {
@@ -393,9 +431,10 @@ Status group_delete_offsets(
     const std::string& bootstrap,
     const std::string& group,
     const std::string& topic,
-    std::optional<std::int32_t> partition
+    std::optional<std::int32_t> partition,
+    RecordFormat format
 ) {
-    return on_group(bootstrap, group, delete_offsets, group, topic, partition);
+    return on_group(bootstrap, group, delete_offsets, group, topic, partition, format);
 }
 
 }  // namespace lakestream::cli

@@ -80,6 +80,18 @@ rt::Task<Result<std::vector<Offset>>> load_committed(
     co_return offsets;
 }
 
+rt::Task<Status> leave_group(Broker& coordinator, std::string group, std::string member) {
+    kafka::LeaveGroupRequest request;
+    request.group_id = group;
+    if (coordinator.version(kafka::ApiKey::leave_group, 0x7fff).value_or(0) < 3) {
+        request.member_id = member;
+    } else {
+        request.members.push_back({.member_id = member, .group_instance_id = std::nullopt});
+    }
+    LKS_CO_TRY(co_await coordinator.call<kafka::LeaveGroupResponse>(std::move(request)));
+    co_return Status();  // whatever it says: the session ends by itself
+}
+
 GroupMember::GroupMember(Broker& coordinator, std::string group, std::string topic)
     : coordinator_(coordinator),
       group_(std::move(group)),
@@ -211,24 +223,12 @@ rt::Task<Status> GroupMember::commit(std::map<std::int32_t, Offset> next) {
     co_return Status();
 }
 
-rt::Task<void> GroupMember::close() {
+rt::Task<std::string> GroupMember::close() {
     co_await scope_.close();
-    if (!member_id_.empty()) {
-        kafka::LeaveGroupRequest request;
-        request.group_id = group_;
-        request.member_id = member_id_;
-        request.members.push_back({.member_id = member_id_, .group_instance_id = std::nullopt});
-        const std::int16_t version =
-            coordinator_.version(kafka::ApiKey::leave_group, 0x7fff).value_or(0);
-        if (version < 3) {
-            request.members.clear();
-        } else {
-            request.member_id.clear();
-        }
-        // Whatever it says: the session ends by itself.
-        static_cast<void>(co_await coordinator_.call<kafka::LeaveGroupResponse>(std::move(request))
-        );
+    if (!member_id_.empty() && (co_await leave_group(coordinator_, group_, member_id_)).ok()) {
+        member_id_.clear();
     }
+    co_return member_id_;
 }
 
 }  // namespace lakestream::cli

@@ -23,6 +23,9 @@ rt::Task<Result<std::vector<Offset>>> load_committed(
     Broker& coordinator, std::string group, std::string topic, std::vector<std::int32_t> partitions
 );
 
+/// Take a member out of its group.
+rt::Task<Status> leave_group(Broker& coordinator, std::string group, std::string member);
+
 /// Connect to the coordinator, run `body(coordinator)`, close.
 template <class Body>
 rt::Task<Status> with_coordinator(
@@ -51,8 +54,8 @@ class GroupMember {
     /// committed).
     rt::Task<Status> commit(std::map<std::int32_t, Offset> next);
 
-    /// Leave the group and end.
-    rt::Task<void> close();
+    /// Leave the group and end. Our id, if the group could not be told; empty else.
+    rt::Task<std::string> close();
 
   private:
     rt::Task<Status> join_once(std::int32_t partitions);

@@ -2,6 +2,9 @@
 // Parsing and printing of the command line's texts.
 #include "cli/text.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,6 +16,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/format.h"
 #include "codec/base64.h"
@@ -92,11 +96,26 @@ Status flush_lines() {
     return {};
 }
 
+bool is_output_unread() {
+    pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+    return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 void complain(std::string_view text) noexcept {
     constexpr std::string_view name = "lakestream: ";
     std::fwrite(name.data(), 1, name.size(), stderr);
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fputc('\n', stderr);
+}
+
+void Failures::add(Status done) {
+    if (done.ok()) {
+        return;
+    }
+    if (!last_.ok()) {
+        complain(last_.error().message);
+    }
+    last_ = std::move(done);
 }
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "codec/record_reader.h"
@@ -22,8 +23,21 @@ Status put_text(std::string_view text);
 /// Writes out what `put_line` holds. Errors: as `put_line`, for any line so far.
 Status flush_lines();
 
+/// Whether stdout is a pipe that nobody reads any more: what a command prints is not wanted.
+bool is_output_unread();
+
 /// `lakestream: TEXT` to stderr. That it cannot be written is nobody's concern: who would be told?
 void complain(std::string_view text) noexcept;
+
+/// What failed of several things that a command does: all is said, the last by who ends it.
+class Failures {
+  public:
+    void add(Status done);
+    Status last() && { return std::move(last_); }
+
+  private:
+    Status last_;
+};
 
 /// The bytes of a file, up to `bytes_max`: more than that are not waited for. Errors: `not_found`
 /// (absent, a folder, not readable).

@@ -23,20 +23,27 @@ namespace {
 rt::Task<Status> create(Broker& broker, const TopicCreate& options) {
     kafka::CreateTopicsRequest request;
     request.timeout_ms = change_timeout_ms;
-    auto& topic = request.topics.emplace_back();
-    topic.name = options.name;
-    topic.num_partitions = options.partitions;
-    topic.replication_factor = -1;
-    for (const std::string& config : options.configs) {
-        auto [key, value] = LKS_CO_TRY(parse_config(config));
-        topic.configs.push_back({.name = std::move(key), .value = std::move(value)});
+    for (const std::string& name : options.names) {
+        auto& topic = request.topics.emplace_back();
+        topic.name = name;
+        topic.num_partitions = options.partitions;
+        topic.replication_factor = options.replication_factor;
+        for (const std::string& config : options.configs) {
+            auto [key, value] = LKS_CO_TRY(parse_config(config));
+            topic.configs.push_back({.name = std::move(key), .value = std::move(value)});
+        }
     }
     const auto response =
         LKS_CO_TRY(co_await broker.call<kafka::CreateTopicsResponse>(std::move(request)));
+    Rows made(options.format, {"topic", "id", "partitions"});
+    Failures failures;
     for (const auto& done : response.topics) {
-        LKS_CO_TRY(check_topic(done.error_code, done.error_message, done.name));
+        if (done.error_code == kafka::ErrorCode::none) {
+            LKS_CO_TRY(made.add({done.name, done.topic_id.to_string(), done.num_partitions}));
+        }
+        failures.add(check_topic(done.error_code, done.error_message, done.name));
     }
-    co_return Status();
+    co_return std::move(failures).last();
 }
 
 rt::Task<Status> list(Broker& broker, RecordFormat format) {
@@ -75,25 +82,38 @@ rt::Task<Status> describe(Broker& broker, std::string name, RecordFormat format)
     co_return rows.finish();
 }
 
-rt::Task<Status> remove(Broker& broker, std::string name) {
+rt::Task<Status> remove(
+    Broker& broker, const std::vector<std::string>& names, RecordFormat format
+) {
     kafka::DeleteTopicsRequest request;
     request.timeout_ms = change_timeout_ms;
-    request.topics.emplace_back().name = name;
+    for (const std::string& name : names) {
+        request.topics.emplace_back().name = name;
+    }
     const auto response =
         LKS_CO_TRY(co_await broker.call<kafka::DeleteTopicsResponse>(std::move(request)));
+    Rows deleted(format, {"topic"});
+    Failures failures;
     for (const auto& done : response.responses) {
-        LKS_CO_TRY(check_topic(done.error_code, done.error_message, name));
+        const std::string name = done.name.value_or("");
+        if (done.error_code == kafka::ErrorCode::none) {
+            LKS_CO_TRY(deleted.add({name}));
+        }
+        failures.add(check_topic(done.error_code, done.error_message, name));
     }
-    co_return Status();
+    co_return std::move(failures).last();
 }
 
-rt::Task<Status> add_partitions(Broker& broker, std::string name, std::int32_t more) {
+rt::Task<Status> add_partitions(
+    Broker& broker, std::string name, std::int32_t more, RecordFormat format
+) {
     const Topic topic = LKS_CO_TRY(co_await load_topic(broker, name));
+    const std::int32_t count = static_cast<std::int32_t>(topic.partitions.size()) + more;
     kafka::CreatePartitionsRequest request;
     request.timeout_ms = change_timeout_ms;
     request.topics.push_back({
         .name = name,
-        .count = static_cast<std::int32_t>(topic.partitions.size()) + more,
+        .count = count,
         .assignments = std::nullopt,
     });
     const auto response =
@@ -101,7 +121,8 @@ rt::Task<Status> add_partitions(Broker& broker, std::string name, std::int32_t m
     for (const auto& done : response.results) {
         LKS_CO_TRY(check_topic(done.error_code, done.error_message, name));
     }
-    co_return Status();
+    Rows grown(format, {"topic", "partitions"});
+    co_return grown.add({name, count});
 }
 
 /// Offsets below `begins` are gone; beyond `ends` nothing can be removed.
@@ -175,14 +196,16 @@ Status topic_describe(const std::string& bootstrap, const std::string& name, Rec
     return on_broker(bootstrap, describe, name, format);
 }
 
-Status topic_delete(const std::string& bootstrap, const std::string& name) {
-    return on_broker(bootstrap, remove, name);
+Status topic_delete(
+    const std::string& bootstrap, const std::vector<std::string>& names, RecordFormat format
+) {
+    return on_broker(bootstrap, remove, names, format);
 }
 
 Status topic_add_partitions(
-    const std::string& bootstrap, const std::string& name, std::int32_t more
+    const std::string& bootstrap, const std::string& name, std::int32_t more, RecordFormat format
 ) {
-    return on_broker(bootstrap, add_partitions, name, more);
+    return on_broker(bootstrap, add_partitions, name, more, format);
 }
 
 Status topic_trim(const std::string& bootstrap, const Trim& options) {

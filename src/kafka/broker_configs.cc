@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kafka's names for this broker's settings.
+// What a broker says of itself, and what topics get from it.
 #include "kafka/broker_configs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace lakestream::kafka {
@@ -43,57 +42,21 @@ void add_identity(const Cluster& cluster, std::vector<BrokerConfig>& out) {
     }
 }
 
-void add_limits(const ServerOptions& options, std::vector<BrokerConfig>& out) {
-    const auto number = [](auto value) { return fmt::format("{}", value); };
-    const auto idle =
-        std::chrono::duration_cast<std::chrono::milliseconds>(options.connection.idle_max).count();
-    out.push_back(said(
-        "auto.create.topics.enable",
-        number(options.broker.auto_create_topics),
-        boolean,
-        "Whether asking for a topic creates it."
-    ));
-    out.push_back(said(
-        "num.partitions",
-        number(options.broker.partitions_default),
-        int32,
-        "Partitions of a topic whose creator does not say."
-    ));
-    out.push_back(said(
-        "fetch.max.bytes",
-        number(options.broker.fetch_bytes_max),
-        int32,
-        "Most bytes of records in one fetch response."
-    ));
-    out.push_back(said(
-        "socket.request.max.bytes",
-        number(options.connection.request_bytes_max),
-        int32,
-        "Largest request."
-    ));
-    out.push_back(said(
-        "connections.max.idle.ms", number(idle), int64, "A silent connection is closed after this."
-    ));
-    out.push_back(
-        said("max.connections", number(options.connections_max), int32, "Most connections.")
-    );
-}
-
 }  // namespace
 
-std::vector<BrokerConfig> kafka_broker_configs(
-    const Cluster& cluster, const ServerOptions& options
+std::vector<BrokerConfig> broker_configs(
+    const Cluster& cluster, std::span<const BrokerConfig> settings
 ) {
-    std::vector<BrokerConfig> out;
+    std::vector<BrokerConfig> out(settings.begin(), settings.end());
     add_identity(cluster, out);
-    add_limits(options, out);
     out.push_back(
         fixed("default.replication.factor", "1", int32, "Storage replicates; brokers copy nothing.")
     );
     out.push_back(fixed("delete.topic.enable", "true", boolean, "Topics can be deleted."));
     for (const TopicConfig& config : topic_configs()) {
         const bool ours = config.name.starts_with("lakestream.");
-        if (!ours && !config.broker_name.empty() && config.default_value.has_value()) {
+        if (!ours && !config.broker_name.empty() && config.default_value.has_value() &&
+            find_broker_config(settings, config.broker_name) == nullptr) {
             out.push_back(fixed(
                 std::string(config.broker_name),
                 std::string(*config.default_value),
@@ -104,6 +67,22 @@ std::vector<BrokerConfig> kafka_broker_configs(
     }
     std::ranges::sort(out, {}, &BrokerConfig::name);
     return out;
+}
+
+const BrokerConfig* find_broker_config(
+    std::span<const BrokerConfig> settings, std::string_view name
+) {
+    const auto found = std::ranges::find(settings, name, &BrokerConfig::name);
+    return found == settings.end() ? nullptr : &*found;
+}
+
+TopicDefault topic_default(std::span<const BrokerConfig> settings, const TopicConfig& config) {
+    const BrokerConfig* const setting =
+        config.broker_name.empty() ? nullptr : find_broker_config(settings, config.broker_name);
+    if (setting != nullptr) {
+        return {setting->value, setting->source};
+    }
+    return {config.default_value, ConfigSource::built_in};
 }
 
 }  // namespace lakestream::kafka

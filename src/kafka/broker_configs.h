@@ -3,11 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kafka/cluster.h"
-#include "kafka/options.h"
 #include "kafka/topic_configs.h"
 
 namespace lakestream::kafka {
@@ -21,9 +22,23 @@ struct BrokerConfig {
     std::string doc = {};
 };
 
-/// By Kafka's names, in their order: what tools ask a broker for, and the defaults of topics.
-std::vector<BrokerConfig> kafka_broker_configs(
-    const Cluster& cluster, const ServerOptions& options
+/// All that tools may ask a broker for, by name: `settings`, who it is, and the defaults of topics.
+std::vector<BrokerConfig> broker_configs(
+    const Cluster& cluster, std::span<const BrokerConfig> settings
 );
+
+/// Null when there is none of this name.
+const BrokerConfig* find_broker_config(
+    std::span<const BrokerConfig> settings, std::string_view name
+);
+
+/// What a topic that does not say has. Valid as long as the settings.
+struct TopicDefault {
+    std::optional<std::string_view> value;  // none: null
+    ConfigSource source;
+};
+
+/// That of the setting with the configuration's `broker_name`, or Kafka's.
+TopicDefault topic_default(std::span<const BrokerConfig> settings, const TopicConfig& config);
 
 }  // namespace lakestream::kafka

@@ -39,7 +39,7 @@ struct Backend {
     meta::MetadataStore& metadata;
     const Cluster& cluster;
     Metrics& metrics;
-    std::span<const BrokerConfig> settings = {};  // of the broker, by their own names
+    std::span<const BrokerConfig> settings = {};  // of the broker
 };
 
 /// Belongs to the server, outlives the shard's connections, is used on its executor only.

@@ -77,6 +77,12 @@ enum class Unit : std::uint8_t {
     time,     // 20ms
 };
 
+/// What Kafka calls a setting of ours that means the same.
+struct KafkaName {
+    std::string_view name;  // empty: nothing. Times are in minutes if its end says so, else in ms
+    kafka::ConfigType type = kafka::ConfigType::text;
+};
+
 /// One row of a module's table. The default is what a default-made Settings holds.
 struct Setting {
     std::string_view name;  // `kafka.listen`: module and key, as in the file
@@ -85,7 +91,8 @@ struct Setting {
     std::int64_t min = 0;  // of numbers, bytes and times (ns), both included
     std::int64_t max = std::numeric_limits<std::int64_t>::max();
     std::string_view choices = {};  // of texts and lists, separated by spaces; empty: any
-    std::string_view doc;           // one sentence
+    KafkaName kafka = {};
+    std::string_view doc;  // one sentence
 };
 
 /// The settings of one module.
@@ -142,7 +149,7 @@ Status apply_settings(std::span<const Assignment> assignments, Settings& setting
 
 /// `name=value` of every setting that differs from its default.
 std::vector<std::string> changed_settings(const Settings& settings);
-/// Every setting, by name, with the value that it has.
+/// Every setting, by name, with the value that it has; under Kafka's name too if it has one.
 std::vector<kafka::BrokerConfig> describe_settings(const Settings& settings);
 /// docs/config.md.
 std::string settings_markdown();

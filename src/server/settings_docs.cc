@@ -15,7 +15,8 @@ A value comes from the file of `lakestream server --config FILE.toml`, from the 
 from a flag; a later one of these wins. The name is the same everywhere: `kafka.listen` is the key
 `listen` in the table `[kafka]` of the file, the variable `LAKESTREAM_KAFKA_LISTEN`, and the flag
 `--kafka-listen`. An unknown name is an error, and names a known one that is near. What differs from
-the defaults is logged at start.
+the defaults is logged at start. Kafka's tools see the values of a broker under these names, and
+those with a name of Kafka's (`Kafka:`) under that as well, in Kafka's unit.
 
 Times have a unit (`500ms`, `2s`, `10min`, `1h`), sizes may have one (`64MiB`, `65536`). Lists are
 arrays in the file and separated by commas elsewhere. No setting changes without a restart. The
@@ -47,11 +48,12 @@ std::string settings_markdown() {
         for (const Setting& setting : table.settings) {
             const std::string value = show_value(setting, defaults);
             out += fmt::format(
-                "| `{}` | {} | {} | {} |\n",
+                "| `{}` | {} | {} | {}{} |\n",
                 setting.name,
                 describe_type(setting),
                 value.empty() ? "" : fmt::format("`{}`", value),
-                setting.doc
+                setting.doc,
+                setting.kafka.name.empty() ? "" : fmt::format(" Kafka: `{}`.", setting.kafka.name)
             );
         }
     }

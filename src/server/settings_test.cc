@@ -261,7 +261,9 @@ TEST(Settings, ClientsAreToldEveryOne) {
     const auto described = describe_settings(settings);
     std::size_t rows = 0;
     for (const SettingTable& table : setting_tables()) {
-        rows += table.settings.size();
+        for (const Setting& setting : table.settings) {
+            rows += setting.kafka.name.empty() ? 1 : 2;
+        }
     }
     EXPECT_EQ(described.size(), rows);
     EXPECT_TRUE(std::ranges::is_sorted(described, {}, &kafka::BrokerConfig::name));
@@ -275,6 +277,51 @@ TEST(Settings, ClientsAreToldEveryOne) {
     EXPECT_EQ(find("process.shards").type, kafka::ConfigType::int64);
     EXPECT_EQ(find("roles").type, kafka::ConfigType::list);
     EXPECT_FALSE(find("roles").doc.empty());
+}
+
+TEST(Settings, ClientsAreToldByKafkasNamesInItsUnits) {
+    Settings settings = in_folder();
+    const std::string file = R"(
+[kafka]
+request_bytes_max = "2MiB"
+auto_create_topics = false
+[group]
+session_timeout_min = "1500ms"
+offsets_retention = "61s"
+members_max = 7
+[retention]
+time = "2h"
+bytes = 4096
+)";
+    const Status loaded = load(file, {}, settings);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    const auto described = describe_settings(settings);
+    using enum kafka::ConfigType;
+    using enum kafka::ConfigSource;
+    struct Told {
+        std::string name;
+        std::string value;
+        kafka::ConfigType type;
+        kafka::ConfigSource source = broker;
+    };
+    const Told told[] = {
+        {"socket.request.max.bytes", "2097152", int32},
+        {"auto.create.topics.enable", "false", boolean},
+        {"group.min.session.timeout.ms", "1500", int32},
+        {"offsets.retention.minutes", "2", int32},  // 1 would be too soon
+        {"group.max.size", "7", int32},
+        {"log.retention.ms", "7200000", int64},
+        {"log.retention.bytes", "4096", int64},
+        {"group.max.session.timeout.ms", "1800000", int32, built_in},
+        {"group.initial.rebalance.delay.ms", "3000", int32, built_in},
+    };
+    for (const auto& [name, value, type, source] : told) {
+        const auto found = std::ranges::find(described, name, &kafka::BrokerConfig::name);
+        ASSERT_NE(found, described.end()) << name;
+        EXPECT_EQ(found->value, value) << name;
+        EXPECT_EQ(found->type, type) << name;
+        EXPECT_EQ(found->source, source) << name;
+    }
 }
 
 TEST(Settings, MarkdownHasEveryRow) {

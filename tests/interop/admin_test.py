@@ -152,6 +152,37 @@ class Admin(unittest.TestCase):
         self.assertTrue(found["num.partitions"].is_read_only)
 
 
+class Settings(unittest.TestCase):
+    def test_a_broker_tells_what_it_was_started_with(self):
+        flags = ("--group-session-timeout-min=1500ms", "--group-offsets-retention=2h",
+                 "--retention-time=3h", "--kafka-partitions-default=5")  # fmt: skip
+        with Broker(*flags) as broker:
+            admin = AdminClient({"bootstrap.servers": broker.address})
+            admin.create_topics([NewTopic("plain")])["plain"].result(30)
+
+            def describe(kind: ConfigResource.Type, name: str) -> dict:
+                resource = ConfigResource(kind, name)
+                return admin.describe_configs([resource])[resource].result(30)
+
+            (node,) = admin.describe_cluster().result(30).nodes
+            told = describe(ConfigResource.Type.BROKER, str(node.id))
+            of_settings = ConfigSource.STATIC_BROKER_CONFIG.value
+            for name, value, source in (
+                ("group.min.session.timeout.ms", "1500", of_settings),
+                ("group.session_timeout_min", "1500ms", of_settings),
+                ("offsets.retention.minutes", "120", of_settings),
+                ("log.retention.ms", "10800000", of_settings),
+                ("num.partitions", "5", of_settings),
+                ("group.initial.rebalance.delay.ms", "3000", ConfigSource.DEFAULT_CONFIG.value),
+            ):
+                self.assertEqual((told[name].value, told[name].source), (value, source), name)
+            self.assertEqual(describe(TOPIC, "plain")["retention.ms"].value, "10800000")
+            made = admin.list_topics("plain", timeout=30).topics["plain"]
+            self.assertEqual(len(made.partitions), 5)
+            broker.stop()
+            broker.check()
+
+
 class Restart(unittest.TestCase):
     def test_what_was_changed_outlives_the_broker(self):
         with Broker() as broker:

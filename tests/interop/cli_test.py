@@ -20,6 +20,7 @@ from broker import BINARY, Broker, run_cli
 FOREIGN = os.environ.get("LKS_CLI_BOOTSTRAP")
 FAILED = 1
 WRONG = 2
+CUT_OFF = 141
 
 GROUP_APIS = {
     "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit",
@@ -184,6 +185,19 @@ class Records(OnBroker):
                 follower.send_signal(number)
                 self.assertEqual(follower.wait(30), 0, follower.stderr.read())
 
+    def test_a_reader_that_goes_away_while_nothing_comes(self):
+        topic = self.create()
+        self.output("topic", "produce", topic, input=b"one line\n")
+        for words in ((), ("--group", f"{topic}-group")):
+            with subprocess.Popen(
+                [BINARY, "topic", "consume", topic, "--follow", *words, "--bootstrap",
+                 self.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            ) as follower:  # fmt: skip
+                self.assertEqual(follower.stdout.readline(), b"one line\n")
+                follower.stdout.close()
+                self.assertEqual(follower.wait(30), CUT_OFF)
+                self.assertEqual(follower.stderr.read(), b"")
+
     def test_a_reader_that_goes_away(self):
         topic = self.create()
         self.output("topic", "produce", topic, input=b"some line\n" * 200_000)
@@ -193,8 +207,8 @@ class Records(OnBroker):
                  f'"$0" topic consume {topic} --bootstrap {self.address}{tail} | head -n 1; '
                  'echo "${PIPESTATUS[0]}"', BINARY], capture_output=True, timeout=60,
             )  # fmt: skip
-            self.assertEqual(done.stdout.splitlines()[-1], b"1", done.stderr)
-            self.assertIn(b"cannot write to stdout", done.stderr)
+            self.assertEqual(done.stdout.splitlines(), [done.stdout.splitlines()[0], b"141"])
+            self.assertEqual(done.stderr, b"")
 
 
 def murmur2(data: bytes) -> int:
@@ -226,14 +240,43 @@ class Topics(OnBroker):
         heading = self.output("topic", "describe", topic).splitlines()[0].split()
         self.assertEqual(heading, [b"TOPIC", b"ID", b"PARTITION", b"LEADER", b"BEGIN", b"END"])
         self.fails("topic", "create", topic, says=f"see `lakestream topic describe {topic}`")
-        self.output("topic", "delete", topic)
+        self.assertEqual(self.output("topic", "delete", topic), b"")
         self.fails("topic", "delete", topic, says="see `lakestream topic list`")
+
+    def test_several_are_created_and_deleted(self):
+        names = [f"{self.name}-{i}" for i in range(3)]
+        made = self.rows("topic", "create", *names, "--partitions", "2",
+                         "--replication-factor", "1")  # fmt: skip
+        self.assertEqual([(row["topic"], row["partitions"]) for row in made],
+                         [(name, 2) for name in names])  # fmt: skip
+        listed = {row["topic"]: row["id"] for row in self.rows("topic", "list")}
+        self.assertEqual([listed[name] for name in names], [row["id"] for row in made])
+        # What can be done is done, and each failure is said.
+        again = self.run_on("topic", "create", names[0], f"{self.name}-new", names[1], "--format",
+                            "json")  # fmt: skip
+        self.assertEqual(again.returncode, FAILED)
+        self.assertEqual([row["topic"] for row in rows(again.stdout)], [f"{self.name}-new"])
+        said = again.stderr.decode().splitlines()
+        self.assertEqual(len(said), 2, said)
+        for line, name in zip(said, names):
+            self.assertTrue(line.startswith(f"lakestream: topic {name} exists already"), line)
+        gone = self.rows("topic", "delete", *names)
+        self.assertEqual([row["topic"] for row in gone], names)
+        missing = self.run_on("topic", "delete", names[0], f"{self.name}-new", "--format", "json")
+        self.assertEqual(missing.returncode, FAILED)
+        self.assertEqual([row["topic"] for row in rows(missing.stdout)], [f"{self.name}-new"])
+        self.assertIn(f"there is no topic {names[0]}:".encode(), missing.stderr)
+
+    @unittest.skipIf(FOREIGN, "others copy records between brokers")
+    def test_replication_factors_mean_nothing(self):
+        (made,) = self.rows("topic", "create", self.name, "--replication-factor", "3")
+        self.assertEqual(made["partitions"], 1)
 
     def test_more_partitions(self):
         topic = self.create(2)
         words = ("topic", "add-partitions", topic, "--num", "3")
         if self.has("CreatePartitions", *words):
-            self.output(*words)
+            self.assertEqual(self.rows(*words), [{"topic": topic, "partitions": 5}])
             self.wait_for(
                 lambda: len(self.rows("topic", "describe", topic)) == 5, "five partitions"
             )
@@ -273,15 +316,24 @@ class Topics(OnBroker):
         change = ("config", "set", "--topic", topic, "retention.ms=1234567", "segment.ms=7654321")
         if self.has("IncrementalAlterConfigs", *change):
             value = lambda: self.rows(*get)[0]
-            self.output(*change, "--dry-run")
+            changed = self.rows(*change, "--dry-run")
+            self.assertEqual(changed, [
+                {"name": "retention.ms", "value": "1234567", "changed": False},
+                {"name": "segment.ms", "value": "7654321", "changed": False},
+            ])  # fmt: skip
             self.assertEqual(value(), before[0])
-            self.output(*change)
+            self.assertEqual(self.output(*change), b"")
             self.wait_for(lambda: value()["value"] == "1234567", "the new value")
             self.assertEqual(value()["source"], "topic")
-            self.output("topic", "alter-config", topic, "--set", "retention.ms=99999999",
-                        "--delete", "segment.ms")  # fmt: skip
+            changed = self.rows("topic", "alter-config", topic, "--set", "retention.ms=99999999",
+                                "--delete", "segment.ms")  # fmt: skip
+            self.assertEqual(changed, [
+                {"name": "retention.ms", "value": "99999999", "changed": True},
+                {"name": "segment.ms", "value": None, "changed": True},
+            ])  # fmt: skip
             self.wait_for(lambda: value()["value"] == "99999999", "the newer value")
-            self.output("config", "unset", "--topic", topic, "retention.ms")
+            changed = self.rows("config", "unset", "--topic", topic, "retention.ms")
+            self.assertEqual(changed, [{"name": "retention.ms", "value": None, "changed": True}])
             self.wait_for(lambda: value() == before[0], "the default")
             refused = self.run_on("config", "set", "--topic", topic, "retention.ms=soon")
             self.assertEqual(refused.returncode, FAILED)
@@ -343,13 +395,38 @@ class Groups(OnBroker):
         self.output(*seek, "1000000")  # as far as there is
         self.assertEqual(self.lags(), [(0, 3, 0), (1, 3, 0)])
 
-        self.output("group", "delete-offsets", self.group, "--topic", topic, "--partition", "0")
+        gone = self.rows("group", "delete-offsets", self.group, "--topic", topic,
+                         "--partition", "0")  # fmt: skip
+        self.assertEqual(gone, [{"topic": topic, "partition": 0, "committed": 3}])
         self.assertEqual(self.lags(), [(1, 3, 0)])
         self.fails("group", "delete-offsets", self.group, "--topic", "cli-other",
                    says=f"see `lakestream group describe {self.group}`")  # fmt: skip
-        self.output("group", "delete", self.group)
+        self.assertEqual(self.rows("group", "delete", self.group), [{"group": self.group}])
         self.fails("group", "delete", self.group, says="see `lakestream group list`")
         self.fails("group", "describe", self.group, says="there is no group")
+
+    def test_all_topics_are_moved_by_one_commit(self):
+        first, second = self.create(2), f"{self.name}-b"
+        self.output("topic", "create", second)
+        for topic in (first, second):
+            self.output("topic", "produce", topic, "--partition", "0", input=b"a\nb\n")
+            self.consume(topic)
+        before = self.commits()
+        moved = self.rows("group", "seek", self.group, "--to", "1")
+        self.assertEqual(
+            sorted((row["topic"], row["partition"], row["new"]) for row in moved),
+            [(first, 0, 1), (first, 1, 0), (second, 0, 1)],
+        )
+        self.assertEqual(self.lags(), [(0, 1, 1), (1, 0, 0), (0, 1, 1)])
+        if self.broker is not None:
+            self.assertEqual(self.commits() - before, 1)
+
+    def commits(self) -> float:
+        return sum(
+            float(line.split()[-1])
+            for line in self.broker.get("/metrics")[1].splitlines()
+            if line.startswith("lakestream_kafka_requests_total{") and 'api="OffsetCommit"' in line
+        ) if self.broker is not None else 0
 
     def test_members_share_partitions(self):
         topic = self.create(4)
@@ -416,10 +493,23 @@ class Cluster(OnBroker):
             self.assertIn(b"does not serve /v1/status", status.stderr)
         else:
             self.assertEqual(len(rows(status.stdout)), 1)
-            self.assertIn(b": ", run_cli("cluster", "status", "--http", http).stdout)
+            topic = self.create()
+            self.output("topic", "produce", topic, input=b"a row\n")
+            status = lambda: self.table(run_cli("cluster", "status", "--http", http).stdout)
+            self.wait_for(lambda: f"table {topic}" in status(), "its table is told of")
+            parts = status()
+            self.assertEqual(parts["ready"], "yes")
+            self.assertTrue(parts["kafka"].startswith(self.address), parts)
+            self.assertIn("objects waiting", parts["wal"])
         away = run_cli("cluster", "health", "--http", "127.0.0.1:1")
         self.assertEqual(away.returncode, FAILED)
         self.assertIn(b"is a node with this http.listen running?", away.stderr)
+
+    def table(self, output: bytes) -> dict[str, str]:
+        heading, *lines = output.decode().splitlines()
+        self.assertEqual(heading.split(), ["PART", "STATE"])
+        at = heading.index("STATE")
+        return {line[:at].strip(): line[at:] for line in lines}
 
     @unittest.skipIf(FOREIGN, "it has no HTTP port of ours")
     def test_doctor(self):
@@ -428,6 +518,7 @@ class Cluster(OnBroker):
         done = self.run_on(*words)
         found = {row["check"]: row for row in rows(done.stdout)}
         self.assertEqual(found["broker"]["level"], "ok", found)
+        self.assertTrue(found["broker"]["says"].startswith("1 broker, "), found)
         self.assertEqual(found["ready"]["level"], "ok", found)
         self.assertEqual(found["data folder"]["level"], "ok", found)
         self.assertEqual(done.returncode, "fail" in {row["level"] for row in found.values()})
@@ -500,6 +591,25 @@ class Restart(unittest.TestCase):
             self.assertEqual(done.stdout, b"".join(lines))
             broker.stop()
 
+    def test_a_member_that_is_interrupted_while_the_group_forms(self):
+        with Broker("--group-initial-rebalance-delay=60s") as broker:
+            run_cli("topic", "create", "t", "--bootstrap", broker.address)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with subprocess.Popen(
+                    [BINARY, "topic", "consume", "t", "--group", "g", "--follow", "--bootstrap",
+                     broker.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                ) as member:  # fmt: skip
+                    members = lambda: run_cli("group", "members", "g", "--format", "json",
+                                              "--bootstrap", broker.address).stdout  # fmt: skip
+                    deadline = time.monotonic() + 50
+                    while not members():
+                        self.assertLess(time.monotonic(), deadline)
+                    member.send_signal(number)
+                    self.assertEqual(member.wait(30), 0, member.stderr.read())
+                    self.assertEqual(member.stderr.read(), b"")
+                    self.assertEqual(members(), b"")  # nobody waits for its session to end
+            broker.stop()
+
     def test_lines_go_out_as_they_come(self):
         with Broker() as broker:
             run_cli("topic", "create", "t", "--bootstrap", broker.address)
@@ -559,10 +669,13 @@ class Output(unittest.TestCase):
             address = ("--bootstrap", broker.address)
             http = ("--http", f"127.0.0.1:{broker.http_port}")
             run_cli("topic", "create", "t", *address)
+            run_cli("topic", "produce", "t", *address, input=b"a line\n")
             commands = [
                 ("cluster", "info", *address), ("cluster", "metadata", *address),
                 ("cluster", "apis", *address), ("cluster", "health", *http),
                 ("topic", "trim", "t", "--to", "end", "--dry-run", *address),
+                ("topic", "consume", "t", *address),
+                ("topic", "consume", "t", "--group", "g", *address),
                 ("cost", "workload", "--in", "1"), ("doctor", *address, *http),
                 ("completion", "bash"), ("group", "--help"),
             ]  # fmt: skip
@@ -572,6 +685,13 @@ class Output(unittest.TestCase):
                                           capture_output=True, timeout=60)  # fmt: skip
                     self.assertEqual(done.returncode, FAILED, command)
                     self.assertIn(b"stdout", done.stderr, command)
+                    self.assertEqual(done.stderr.count(b" stdout"), 1, done.stderr)
+            # What nobody got is not committed.
+            again = run_cli("topic", "consume", "t", "--group", "g", *address)
+            self.assertEqual(again.stdout, b"a line\n")
+            closed = subprocess.run(["bash", "-c", '"$0" "$@" <&-', BINARY, "topic", "produce", "t",
+                                     *address], capture_output=True, timeout=60)  # fmt: skip
+            self.assertEqual((closed.returncode, closed.stderr), (0, b""))  # as of no lines
             broker.stop()
 
 

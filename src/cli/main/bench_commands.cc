@@ -13,6 +13,11 @@ struct BenchAsked {
     bool json = false;
 };
 
+/// A number of bytes, or with a unit: 64KiB, 1GiB, also 1MB.
+void sized(CLI::Option* option) {
+    option->transform(CLI::AsSizeValue(true))->type_name("BYTES")->capture_default_str();
+}
+
 void add_load(CLI::App& one, BenchAsked& asked) {
     Bench& bench = asked.bench;
     one.add_option("--topic", bench.topic, "Made when missing")->capture_default_str();
@@ -20,12 +25,11 @@ void add_load(CLI::App& one, BenchAsked& asked) {
     one.add_option("--connections", bench.connections, "")->capture_default_str();
     one.add_option("--in-flight", bench.in_flight, "Requests of each connection")
         ->capture_default_str();
-    one.add_option("--record-bytes", bench.record_bytes, "")->capture_default_str();
-    one.add_option("--batch-bytes", bench.batch_bytes, "")->capture_default_str();
-    one.add_option("--fetch-bytes", bench.fetch_bytes, "Of a partition and answer")
-        ->capture_default_str();
+    sized(one.add_option("--record-bytes", bench.record_bytes, ""));
+    sized(one.add_option("--batch-bytes", bench.batch_bytes, ""));
+    sized(one.add_option("--fetch-bytes", bench.fetch_bytes, "Of a partition and answer"));
     one.add_option("--seconds", asked.seconds, "At most")->capture_default_str();
-    one.add_option("--bytes", bench.bytes, "At most; 0: no limit")->capture_default_str();
+    sized(one.add_option("--bytes", bench.bytes, "At most; 0: no limit"));
     one.add_option("--rate", bench.rate, "MB/s; 0: no limit")->capture_default_str();
     one.add_option("--server-pid", bench.server_pid, "Whose CPU and memory to report");
     one.add_flag("--json", asked.json, "The same as --format json");
@@ -43,7 +47,7 @@ void add_bench(CommandLine& line) {
             noun,
             name,
             {.help = fmt::format("Measure {}", name),
-             .examples = {fmt::format("bench {} --seconds 5 --format json", name)}}
+             .examples = {fmt::format("bench {} --bytes 1GiB --format json", name)}}
         );
         line.add_bootstrap(one);
         line.add_format(one);

@@ -86,14 +86,16 @@ CommandLine::CommandLine(std::vector<std::string> environment)
 }
 
 int CommandLine::run(const std::vector<std::string>& words) {
-    if (const std::optional<Exit> ended = parse(words)) {
-        return static_cast<int>(*ended);
-    }
-    const Result<Exit> done = action_();
-    if (done.ok()) {
+    const std::optional<Exit> ended = parse(words);
+    const Result<Exit> done = ended.has_value() ? Result<Exit>(*ended) : action_();
+    const Status written = flush_lines();
+    if (done.ok() && written.ok()) {
         return static_cast<int>(*done);
     }
-    complain(done.error().message);
+    if (is_output_unread()) {
+        return static_cast<int>(Exit::cut_off);
+    }
+    complain(done.ok() ? written.error().message : done.error().message);
     return static_cast<int>(Exit::failed);
 }
 
@@ -114,9 +116,8 @@ Exit CommandLine::answer(const CLI::ParseError& error) {
     std::ostringstream ignored;
     if (root_.exit(error, help, ignored) == 0) {
         std::string text = std::move(help).str();
-        text.pop_back();                     // the line's end is added again
-        const Status said = put_line(text);  // is asked again at the end
-        return said.ok() ? Exit::ok : Exit::failed;
+        text.pop_back();  // the line's end is added again
+        return put_line(text).ok() ? Exit::ok : Exit::failed;
     }
     const CLI::App* used = &root_;
     std::string path = root_.get_name();

@@ -32,7 +32,8 @@ class CommandLine {
     CommandLine(const CommandLine&) = delete;
     CommandLine& operator=(const CommandLine&) = delete;
 
-    /// Parse and run; errors go to stderr. Gives the exit code of the process.
+    /// Parse, run, write out what was printed; errors go to stderr. Gives the exit code of the
+    /// process.
     int run(const std::vector<std::string>& words);
 
     /// Parse only. Nothing when there is an action to run now; else how it ended: help was printed,

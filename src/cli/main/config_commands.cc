@@ -84,7 +84,9 @@ void add_config(CommandLine& line) {
     unset.add_option("name", asked.change.unset, "NAME, may be repeated")->required();
     for (CLI::App* change : {&set, &unset}) {
         change->add_flag("--dry-run", asked.change.dry_run, "Only ask whether the broker would");
+        line.add_format(*change);
         line.act(*change, [&] {
+            asked.change.format = line.format();
             return exit_of(config_change(line.bootstrap(), asked.owner, asked.change));
         });
     }

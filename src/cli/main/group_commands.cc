@@ -69,7 +69,10 @@ void add_changing(CommandLine& line, CLI::App& noun, GroupAsked& asked) {
     );
     line.add_bootstrap(remove);
     remove.add_option("group", asked.groups, "Names of groups")->required();
-    line.act(remove, [&] { return exit_of(group_delete(line.bootstrap(), asked.groups)); });
+    line.add_format(remove);
+    line.act(remove, [&] {
+        return exit_of(group_delete(line.bootstrap(), asked.groups, line.format()));
+    });
 
     CLI::App& seek = group_command(
         line,
@@ -109,10 +112,11 @@ void add_changing(CommandLine& line, CLI::App& noun, GroupAsked& asked) {
     );
     forget.add_option("--topic", asked.topic, "Offsets of this topic")->required();
     not_negative(forget.add_option("--partition", asked.partition, "This one only"));
+    line.add_format(forget);
     line.act(forget, [&] {
-        return exit_of(
-            group_delete_offsets(line.bootstrap(), asked.seek.group, asked.topic, asked.partition)
-        );
+        return exit_of(group_delete_offsets(
+            line.bootstrap(), asked.seek.group, asked.topic, asked.partition, line.format()
+        ));
     });
 }
 

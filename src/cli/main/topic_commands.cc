@@ -20,23 +20,32 @@ CLI::App& topic_command(
 }
 
 void add_life(CommandLine& line, CLI::App& topic) {
-    CLI::App& create = topic_command(
-        line,
+    CLI::App& create = line.command(
         topic,
         "create",
-        {.help = "Create a topic",
+        {.help = "Create topics",
          .examples =
-             {"topic create orders", "topic create orders --partitions 12 --config retention.ms=-1"}
-        }
+             {"topic create orders",
+              "topic create orders returns --partitions 12 --config retention.ms=-1"}}
     );
     TopicCreate& options = line.make<TopicCreate>();
+    line.add_bootstrap(create);
+    line.add_format(create);
+    create.add_option("topic", options.names, "Names of topics")->required();
     create.add_option("--partitions", options.partitions, "How many; else as the broker likes");
     parsed_by<&parse_config>(
         create.add_option("--config", options.configs, "NAME=VALUE, may be repeated")
             ->allow_extra_args(false)
     );
+    create
+        .add_option(
+            "--replication-factor",
+            options.replication_factor,
+            "Taken, and without meaning: storage replicates"
+        )
+        ->check(CLI::Range(1, 0x7fff));
     line.act(create, [&] {
-        options.name = line.topic();
+        options.format = line.format();
         return exit_of(topic_create(line.bootstrap(), options));
     });
 
@@ -60,13 +69,16 @@ void add_life(CommandLine& line, CLI::App& topic) {
         return exit_of(topic_describe(line.bootstrap(), line.topic(), line.format()));
     });
 
-    CLI::App& remove = topic_command(
-        line,
+    CLI::App& remove = line.command(
         topic,
         "delete",
-        {.help = "Delete a topic and its records", .examples = {"topic delete orders"}}
+        {.help = "Delete topics and their records", .examples = {"topic delete orders returns"}}
     );
-    line.act(remove, [&] { return exit_of(topic_delete(line.bootstrap(), line.topic())); });
+    auto& names = line.make<std::vector<std::string>>();
+    line.add_bootstrap(remove);
+    line.add_format(remove);
+    remove.add_option("topic", names, "Names of topics")->required();
+    line.act(remove, [&] { return exit_of(topic_delete(line.bootstrap(), names, line.format())); });
 }
 
 void add_changes(CommandLine& line, CLI::App& topic) {
@@ -85,7 +97,9 @@ void add_changes(CommandLine& line, CLI::App& topic) {
     alter.add_option("--delete", change.unset, "NAME, back to its default; may be repeated")
         ->allow_extra_args(false);
     alter.add_flag("--dry-run", change.dry_run, "Only ask whether the broker would");
+    line.add_format(alter);
     line.act(alter, [&] {
+        change.format = line.format();
         return exit_of(config_change(line.bootstrap(), {.topic = line.topic()}, change));
     });
 
@@ -98,8 +112,9 @@ void add_changes(CommandLine& line, CLI::App& topic) {
     );
     auto& more = line.make<std::int32_t>();
     add.add_option("--num", more, "How many more")->required()->check(CLI::Range(1, 1'000'000));
+    line.add_format(add);
     line.act(add, [&] {
-        return exit_of(topic_add_partitions(line.bootstrap(), line.topic(), more));
+        return exit_of(topic_add_partitions(line.bootstrap(), line.topic(), more, line.format()));
     });
 
     CLI::App& trim = topic_command(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // DescribeConfigs, IncrementalAlterConfigs, AlterConfigs through real frames, in every version.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "codec/kafka/gen/alter_configs.h"
+#include "codec/kafka/gen/create_topics.h"
 #include "codec/kafka/gen/describe_configs.h"
 #include "codec/kafka/gen/incremental_alter_configs.h"
 #include "kafka/config_changes.h"
@@ -83,7 +85,7 @@ class Configs : public ::testing::Test {
             ->properties;
     }
 
-    TestBroker broker_{ServerOptions{.broker = {.partitions_default = 4}}};
+    TestBroker broker_;
     TestClient client_ = broker_.connect();
 };
 
@@ -127,8 +129,7 @@ TEST_F(Configs, only_what_is_asked_for_is_described) {
     EXPECT_EQ(describe(32, "group").error_code, KafkaError::invalid_request);
 }
 
-TEST_F(Configs, a_broker_is_described_by_its_own_settings) {
-    EXPECT_EQ(describe_one(broker, "3", "num.partitions").value, "4");
+TEST_F(Configs, a_broker_says_who_it_is_and_what_topics_get) {
     EXPECT_EQ(describe_one(broker, "3", "broker.id").value, "3");
     EXPECT_EQ(describe_one(broker, "3", "broker.rack").value, "r1");
     EXPECT_EQ(describe_one(broker, "3", "advertised.listeners").value, "PLAINTEXT://broker:9092");
@@ -147,21 +148,40 @@ TEST(BrokerConfigs, settings_of_the_node_are_described_and_are_defaults_of_topic
          .type = ConfigType::boolean,
          .source = ConfigSource::broker,
          .doc = "tables"},
+        {.name = "log.retention.ms",
+         .value = "5000",
+         .type = ConfigType::int64,
+         .source = ConfigSource::broker,
+         .doc = "time"},
     };
     TestBroker node(ServerOptions{}, 1, settings);
     TestClient client = node.connect();
     node.catalog.add("events", 1);
     DescribeConfigsRequest request;
     request.resources = {
-        {broker, "3", std::vector<std::string>{"table.default"}},
-        {topic, "events", std::vector<std::string>{"lakestream.table"}},
+        {broker, "3", std::vector<std::string>{"log.retention.ms", "table.default"}},
+        {topic, "events", std::vector<std::string>{"lakestream.table", "retention.ms"}},
     };
     const auto response = client.call<DescribeConfigsResponse>(request, 4);
     for (const Described& described : response.results) {
-        ASSERT_EQ(described.configs.size(), 1);
-        EXPECT_EQ(described.configs[0].value, "true");
-        EXPECT_EQ(described.configs[0].config_source, broker_source);
+        ASSERT_EQ(described.configs.size(), 2);  // once each: no default of Kafka's beside it
+        std::vector<std::string> values;
+        for (const Entry& entry : described.configs) {
+            values.push_back(entry.value.value_or(""));
+            EXPECT_EQ(entry.config_source, broker_source) << entry.name;
+        }
+        EXPECT_THAT(values, ::testing::UnorderedElementsAre("5000", "true"));
     }
+    codec::kafka::CreateTopicsRequest create;
+    create.topics.push_back({.name = "made", .num_partitions = 1, .replication_factor = 1});
+    const auto made = client.call<codec::kafka::CreateTopicsResponse>(create, 7).topics.at(0);
+    const auto& configs = made.configs.value();
+    const auto retention = std::ranges::find(
+        configs, "retention.ms", &codec::kafka::CreateTopicsResponse::CreatableTopicConfigs::name
+    );
+    ASSERT_NE(retention, configs.end());
+    EXPECT_EQ(retention->value, "5000");
+    EXPECT_EQ(retention->config_source, broker_source);
 }
 
 TEST_F(Configs, operations_change_what_is_stored) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codec/kafka/gen/create_topics_fields.h"
+#include "kafka/broker_configs.h"
 #include "kafka/handlers/handler.h"
 #include "kafka/topic_configs.h"
 #include "kafka/topics.h"
@@ -120,18 +121,21 @@ std::uint32_t partitions_of(const Asked& asked, const BrokerOptions& options) {
     );
 }
 
-std::vector<Response::CreatableTopicConfigs> effective_configs(const catalog::Properties& properties
+std::vector<Response::CreatableTopicConfigs> effective_configs(
+    const Call& call, const catalog::Properties& properties
 ) {
     std::vector<Response::CreatableTopicConfigs> configs;
     for (const TopicConfig& config : topic_configs()) {
-        const bool own = properties.contains(std::string(config.name));
-        const auto value = config_value(properties, config);
+        const auto own = properties.find(std::string(config.name));
+        const auto [value, source] =
+            own != properties.end()
+                ? TopicDefault{.value = own->second, .source = ConfigSource::topic}
+                : topic_default(call.shard.backend.settings, config);
         configs.push_back({
             .name = std::string(config.name),
             .value = value.has_value() ? std::optional(std::string(*value)) : std::nullopt,
             .read_only = false,
-            .config_source =
-                static_cast<std::int8_t>(own ? ConfigSource::topic : ConfigSource::built_in),
+            .config_source = static_cast<std::int8_t>(source),
         });
     }
     return configs;
@@ -169,7 +173,7 @@ rt::Task<Answer> create(Call call, const Asked& asked, bool validate_only) {
         .error_message = std::nullopt,
         .num_partitions = static_cast<std::int32_t>(spec.partitions),
         .replication_factor = replication_factor,
-        .configs = effective_configs(spec.properties),
+        .configs = effective_configs(call, spec.properties),
     };
     Error error;
     if (validate_only) {

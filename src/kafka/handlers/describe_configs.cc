@@ -45,31 +45,21 @@ std::uint64_t bytes_of(const Entry& entry) {
     return bytes;
 }
 
-/// A default that is a setting of this broker's under another name.
-const BrokerConfig* find_setting(const Call& call, std::string_view name) {
-    const auto settings = call.shard.backend.settings;
-    const auto found = std::ranges::find(settings, name, &BrokerConfig::name);
-    return found == settings.end() ? nullptr : &*found;
-}
-
 Entry describe_topic_config(
     const Call& call,
     const Request& request,
     const catalog::Properties& properties,
     const TopicConfig& config
 ) {
-    const BrokerConfig* const setting =
-        config.broker_name.empty() ? nullptr : find_setting(call, config.broker_name);
-    const auto fallback = setting != nullptr ? setting->value : owned(config.default_value);
-    const ConfigSource fallback_source =
-        setting != nullptr ? setting->source : ConfigSource::built_in;
+    const TopicDefault by_default = topic_default(call.shard.backend.settings, config);
+    const auto fallback = owned(by_default.value);
     const auto own = properties.find(std::string(config.name));
     const bool is_own = own != properties.end();
     Entry entry{
         .name = std::string(config.name),
         .value = is_own ? std::optional(own->second) : fallback,
         .read_only = false,
-        .config_source = static_cast<std::int8_t>(is_own ? ConfigSource::topic : fallback_source),
+        .config_source = static_cast<std::int8_t>(is_own ? ConfigSource::topic : by_default.source),
         .is_sensitive = false,
         .synonyms = {},
         .config_type = static_cast<std::int8_t>(config.type),
@@ -86,7 +76,7 @@ Entry describe_topic_config(
     if (request.include_synonyms && fallback.has_value()) {
         const std::string_view name = config.broker_name.empty() ? config.name : config.broker_name;
         entry.synonyms.push_back(
-            {std::string(name), fallback, static_cast<std::int8_t>(fallback_source)}
+            {std::string(name), fallback, static_cast<std::int8_t>(by_default.source)}
         );
     }
     return entry;
@@ -137,13 +127,8 @@ Answer describe_broker(const Call& call, const Request& request, const Asked& as
         to.error_message = refusal->message;
         return to;
     }
-    std::vector<BrokerConfig> configs =
-        kafka_broker_configs(call.shard.backend.cluster, call.shard.options);
-    configs.insert(
-        configs.end(), call.shard.backend.settings.begin(), call.shard.backend.settings.end()
-    );
-    std::ranges::sort(configs, {}, &BrokerConfig::name);
-    for (const BrokerConfig& config : configs) {
+    for (const BrokerConfig& config :
+         broker_configs(call.shard.backend.cluster, call.shard.backend.settings)) {
         if (is_asked(asked, config.name)) {
             to.configs.push_back(describe_broker_config(request, config));
         }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codec/kafka/gen/describe_log_dirs_fields.h"
+#include "kafka/broker_configs.h"
 #include "kafka/handlers/handler.h"
 #include "kafka/topics.h"
 
@@ -25,9 +26,8 @@ constexpr std::size_t sizes_at_once = 256;
 
 /// Where the records are, as far as the broker says.
 std::string storage_of(const Call& call) {
-    const auto settings = call.shard.backend.settings;
-    const auto found = std::ranges::find(settings, "storage", &BrokerConfig::name);
-    return found == settings.end() ? "lakestream" : found->value.value_or("lakestream");
+    const BrokerConfig* const found = find_broker_config(call.shard.backend.settings, "storage");
+    return found == nullptr ? "lakestream" : found->value.value_or("lakestream");
 }
 
 /// A topic, and which of its partitions were asked for.
