@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "codec/kafka/gen/delete_groups.h"
 #include "codec/kafka/gen/heartbeat.h"
 #include "codec/kafka/gen/join_group.h"
 #include "codec/kafka/gen/leave_group.h"
@@ -32,6 +33,18 @@ Error refusal(ErrorCode code) {
 }
 
 }  // namespace
+
+void GroupBook::sent(std::int32_t partition, std::int64_t offset) {
+    for (auto* const highest : {&tried, &tried_meanwhile}) {
+        auto& there = highest->try_emplace(partition, -1).first->second;
+        there = std::max(there, offset);
+    }
+}
+
+void GroupBook::removed() {
+    by_partition.clear();
+    tried = tried_meanwhile;
+}
 
 std::string GroupMember::status() const {
     return fmt::format(
@@ -88,7 +101,8 @@ rt::Task<Status> GroupMember::work_once() {
             forget();  // its process ends without a word, and its successor takes its place
             co_return Status();
         }
-        co_return co_await leave(connection);
+        LKS_CO_TRY(co_await leave(connection));
+        co_return rng().chance(1, 2) ? co_await remove(connection) : Status();
     }
     if (rng().chance(1, 40)) {
         co_return co_await look(connection);
@@ -222,23 +236,16 @@ rt::Task<Status> GroupMember::fetch(Connection& connection) {
         asked.partition_indexes.push_back(partition);
         floors[partition] = book_.by_partition[partition].offset;
     }
+    const auto steady = book_.steady();
     const auto version = draw_version<kafka_api::OffsetFetchRequest>(rng(), 2, last_version_of_one);
     const auto response = LKS_CO_TRY(co_await connection.call<kafka_api::OffsetFetchResponse>(
         request, version, executor_.now() + patience
     ));
     LKS_CO_TRY(judge(response.error_code));
     for (const auto& found : response.topics.at(0).partitions) {
-        const std::int64_t floor = floors.at(found.partition_index);
-        if (found.committed_offset < floor) {
-            world_.violated(
-                "INV-GROUP-COMMIT",
-                fmt::format(
-                    "{} {}: fetched {} when {} had been acknowledged",
-                    group_,
-                    found.partition_index,
-                    found.committed_offset,
-                    floor
-                )
+        if (steady.has_value() && steady == book_.steady()) {
+            check_fetched(
+                found.partition_index, found.committed_offset, floors.at(found.partition_index)
             );
         }
         positions_[found.partition_index] = found.committed_offset;
@@ -246,6 +253,31 @@ rt::Task<Status> GroupMember::fetch(Connection& connection) {
     life_ = connection.life();
     fetched_ = true;
     co_return Status();
+}
+
+void GroupMember::check_fetched(std::int32_t partition, std::int64_t offset, std::int64_t floor) {
+    if (offset < floor) {
+        world_.violated(
+            "INV-GROUP-COMMIT",
+            fmt::format(
+                "{} {}: fetched {} when {} had been acknowledged", group_, partition, offset, floor
+            )
+        );
+    }
+    const auto tried = book_.tried.find(partition);
+    const std::int64_t highest = tried != book_.tried.end() ? tried->second : -1;
+    if (offset > highest) {
+        world_.violated(
+            "INV-GROUP-FENCE",
+            fmt::format(
+                "{} {}: fetched {} of a group that was deleted, {} is the highest since",
+                group_,
+                partition,
+                offset,
+                highest
+            )
+        );
+    }
 }
 
 rt::Task<Status> GroupMember::commit(Connection& connection) {
@@ -262,8 +294,10 @@ rt::Task<Status> GroupMember::commit(Connection& connection) {
             {{.name = std::string(topic),
               .partitions = {{.partition_index = partition, .committed_offset = offset}}}},
     };
+    const auto steady = book_.steady();
     const std::int32_t newest = book_.by_partition[partition].generation;
     const std::int32_t generation = generation_;
+    book_.sent(partition, offset);
     const auto version = draw_version<kafka_api::OffsetCommitRequest>(
         rng(), instance_.has_value() ? 7 : 2, last_version_by_name
     );
@@ -280,16 +314,19 @@ rt::Task<Status> GroupMember::commit(Connection& connection) {
         co_return judge(code);
     }
     generation_ = generation;
-    acknowledged(partition, offset, newest);
+    const bool is_known = steady.has_value() && steady == book_.steady();
+    acknowledged(partition, offset, is_known ? std::optional(newest) : std::nullopt);
     positions_[partition] = offset;
     co_return Status();
 }
 
 /// INV-GROUP-FENCE: whoever's commit is acknowledged was a member of the newest generation when it
 /// was sent.
-void GroupMember::acknowledged(std::int32_t partition, std::int64_t offset, std::int32_t newest) {
+void GroupMember::acknowledged(
+    std::int32_t partition, std::int64_t offset, std::optional<std::int32_t> newest
+) {
     ++commits_;
-    if (newest > generation_) {
+    if (newest.value_or(-1) > generation_) {
         world_.violated(
             "INV-GROUP-FENCE",
             fmt::format(
@@ -297,9 +334,12 @@ void GroupMember::acknowledged(std::int32_t partition, std::int64_t offset, std:
                 group_,
                 partition,
                 generation_,
-                newest
+                *newest
             )
         );
+    }
+    if (!newest.has_value()) {
+        return;  // of a group that may be gone
     }
     GroupBook::Told& told = book_.by_partition[partition];
     told.generation = std::max(told.generation, generation_);
@@ -321,8 +361,42 @@ rt::Task<Status> GroupMember::leave(Connection& connection) {
     co_return response.error_code == ErrorCode::none ? Status() : refusal(response.error_code);
 }
 
+/// Refused unless all have left. Whoever is told that there is no such group knows of no commit.
+rt::Task<Status> GroupMember::remove(Connection& connection) {
+    if (!book_.steady().has_value()) {
+        co_return Status();
+    }
+    const bool has_offsets = std::ranges::any_of(book_.by_partition, [](const auto& each) {
+        return each.second.offset >= 0;
+    });
+    ++book_.removals;
+    book_.removing = true;
+    book_.tried_meanwhile.clear();
+    const auto response = co_await connection.call<kafka_api::DeleteGroupsResponse>(
+        kafka_api::DeleteGroupsRequest{.groups_names = {group_}},
+        draw_version<kafka_api::DeleteGroupsRequest>(rng()),
+        executor_.now() + patience
+    );
+    book_.removing = false;
+    if (!response.ok()) {
+        book_.unsure = true;
+        co_return response.error();
+    }
+    const ErrorCode code = response->results.at(0).error_code;
+    if (code == ErrorCode::none) {
+        book_.removed();
+        co_return Status();
+    }
+    if (code == ErrorCode::group_id_not_found && has_offsets) {
+        world_.violated("INV-GROUP-COMMIT", fmt::format("{} is gone", group_));
+    }
+    book_.unsure = code != ErrorCode::non_empty_group && code != ErrorCode::group_id_not_found;
+    co_return refusal(code);
+}
+
 /// A group with offsets is listed, whether the node that is asked has it in memory or not.
 rt::Task<Status> GroupMember::look(Connection& connection) {
+    const auto steady = book_.steady();
     const bool has_offsets = std::ranges::any_of(book_.by_partition, [](const auto& each) {
         return each.second.offset >= 0;
     });
@@ -335,7 +409,7 @@ rt::Task<Status> GroupMember::look(Connection& connection) {
     const bool listed = std::ranges::any_of(response.groups, [&](const auto& each) {
         return each.group_id == group_;
     });
-    if (has_offsets && !listed) {
+    if (has_offsets && !listed && steady.has_value() && steady == book_.steady()) {
         world_.violated("INV-GROUP-COMMIT", fmt::format("{} is not listed", group_));
     }
     co_return Status();

@@ -20,6 +20,19 @@ struct GroupBook {
         std::int64_t offset = -1;  // the highest acknowledged
     };
     std::map<std::int32_t, Told> by_partition;
+    std::map<std::int32_t, std::int64_t> tried;  // the highest sent, since the last removal
+    /// The group is being removed: what was sent meanwhile may belong to the one before or after.
+    bool removing = false;
+    std::map<std::int32_t, std::int64_t> tried_meanwhile;
+    std::uint64_t removals = 0;  // begun
+    bool unsure = false;         // one may have been made, or may still be
+
+    /// A time at which all is known of the group; none if it is not.
+    std::optional<std::uint64_t> steady() const {
+        return removing || unsure ? std::nullopt : std::optional(removals);
+    }
+    void sent(std::int32_t partition, std::int64_t offset);
+    void removed();
 };
 
 /// One member. Every node that it asks takes itself for the group's coordinator: only the epochs
@@ -47,6 +60,7 @@ class GroupMember final : public Client {
     rt::Task<Status> fetch(Connection& connection);
     rt::Task<Status> commit(Connection& connection);
     rt::Task<Status> leave(Connection& connection);
+    rt::Task<Status> remove(Connection& connection);
     rt::Task<Status> look(Connection& connection);
     /// A version that can carry the instance id, if there is one.
     template <class Request>
@@ -57,7 +71,10 @@ class GroupMember final : public Client {
     /// Begin anew, as nobody.
     void forget();
     Status judge(kafka_api::ErrorCode code);
-    void acknowledged(std::int32_t partition, std::int64_t offset, std::int32_t newest);
+    void acknowledged(
+        std::int32_t partition, std::int64_t offset, std::optional<std::int32_t> newest
+    );
+    void check_fetched(std::int32_t partition, std::int64_t offset, std::int64_t floor);
 
     const std::string group_;
     const std::optional<std::string> instance_;  // of a static member

@@ -68,6 +68,12 @@ rt::Task<Result<Coordinator::SlotPtr>> Coordinator::open(std::string group, Miss
                 co_return slot->error;
             }
             if (missing == Missing::is_an_error && !is_known(*slot)) {
+                // Not to us; others may have made it since.
+                const Status checked = co_await check_epoch(slot);
+                if (slot->phase != Phase::ready || is_known(*slot)) {
+                    continue;
+                }
+                LKS_CO_TRY(checked);
                 leave_nothing(slot);
                 co_return not_found("group {}", group);
             }

@@ -685,6 +685,29 @@ TEST(Coordinator, what_a_zombie_made_of_the_group_is_written_over) {
     EXPECT_EQ(third.wait(third.join("n"))->generation, joined->generation + 1);
 }
 
+TEST(Coordinator, a_group_that_is_not_there_may_have_been_made_by_others) {
+    World world;
+    Node old(world, at_once);
+    JoinRequest request{
+        .fresh_id = "m",
+        .session_timeout = 10s,
+        .protocol_type = "consumer",
+        .protocols = {{.name = "range", .metadata = old.subscription}},
+        .id_policy = IdPolicy::ask_again,
+    };
+    // In its memory, and nowhere else but for the epoch.
+    ASSERT_EQ(
+        old.run(old.coordinator.join("g", std::move(request)))->error,
+        KafkaError::member_id_required
+    );
+    Node other(world, at_once);
+    ASSERT_EQ(other.commit(0, 5), KafkaError::none);
+    world.sim.loop.run_for(2min);
+    EXPECT_EQ(old.fetch(0), 5);
+    ASSERT_EQ(other.commit(0, 6), KafkaError::not_coordinator);
+    EXPECT_EQ(*old.run(old.coordinator.remove("g")), KafkaError::none);
+}
+
 TEST(Coordinator, is_fenced_by_a_fetch_while_it_writes) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         SCOPED_TRACE(seed);
