@@ -56,46 +56,52 @@ Moment Coordinator::now() const {
 rt::Task<Result<Coordinator::SlotPtr>> Coordinator::open(std::string group, Missing missing) {
     while (true) {
         const auto found = slots_.find(group);
-        if (found != slots_.end()) {
-            const SlotPtr slot = found->second;
-            while (slot->phase == Phase::loading) {
-                co_await slot->loaded.wait();
+        if (found == slots_.end()) {
+            if (missing == Missing::is_an_error) {
+                LKS_CO_TRY(co_await check_stored(group));
             }
-            if (slot->phase == Phase::gone) {
-                continue;  // lost meanwhile
+            if (!slots_.contains(group)) {
+                LKS_CO_TRY(has_place(group));
+                const auto slot = std::make_shared<Slot>(group, options_);
+                slots_.emplace(group, slot);
+                seams_.metrics.groups.add(1);
+                scope_.spawn(load(slot));
             }
-            if (slot->phase == Phase::failed) {
-                co_return slot->error;
-            }
-            if (missing == Missing::is_an_error && !is_known(*slot)) {
-                // Not to us; others may have made it since.
-                const Status checked = co_await check_epoch(slot);
-                if (slot->phase != Phase::ready || is_known(*slot)) {
-                    continue;
-                }
-                LKS_CO_TRY(checked);
-                leave_nothing(slot);
-                co_return not_found("group {}", group);
-            }
-            slot->used = executor_.now();
-            co_return slot;
+            continue;
         }
-        if (missing == Missing::is_an_error) {
-            const auto record =
-                LKS_CO_TRY(co_await find_group(seams_.metadata, keys::group(group)));
-            if (!record.has_value()) {
-                co_return not_found("group {}", group);
-            }
-            if (slots_.contains(group)) {
-                continue;
-            }
+        const SlotPtr slot = found->second;
+        while (slot->phase == Phase::loading) {
+            co_await slot->loaded.wait();
         }
-        LKS_CO_TRY(has_place(group));
-        const auto slot = std::make_shared<Slot>(group, options_);
-        slots_.emplace(group, slot);
-        seams_.metrics.groups.add(1);
-        scope_.spawn(load(slot));
+        if (slot->phase == Phase::failed) {
+            co_return slot->error;
+        }
+        if (slot->phase == Phase::ready) {
+            if (missing == Missing::is_made || is_known(*slot)) {
+                slot->used = executor_.now();
+                co_return slot;
+            }
+            LKS_CO_TRY(co_await check_unknown(slot));
+        }
     }
+}
+
+/// `not_found`: nothing is stored of it.
+rt::Task<Status> Coordinator::check_stored(std::string group) {
+    const auto record = LKS_CO_TRY(co_await find_group(seams_.metadata, keys::group(group)));
+    co_return record.has_value() ? Status() : not_found("group {}", group);
+}
+
+/// `not_found`: a group that we know nothing of is not there, for others neither. Ok: that has
+/// changed meanwhile.
+rt::Task<Status> Coordinator::check_unknown(SlotPtr slot) {
+    const Status checked = co_await check_epoch(slot);
+    if (slot->phase != Phase::ready || is_known(*slot)) {
+        co_return Status();
+    }
+    LKS_CO_TRY(checked);
+    leave_nothing(slot);
+    co_return not_found("group {}", slot->id);
 }
 
 rt::Task<void> Coordinator::load(SlotPtr slot) {

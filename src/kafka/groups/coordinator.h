@@ -165,6 +165,8 @@ class Coordinator {
 
     Moment now() const;
     rt::Task<Result<SlotPtr>> open(std::string group, Missing missing);
+    rt::Task<Status> check_stored(std::string group);
+    rt::Task<Status> check_unknown(SlotPtr slot);
     rt::Task<void> load(SlotPtr slot);
     void drop(const SlotPtr& slot, KafkaError error);
     /// Whether so many bytes more are allowed; idle groups may leave memory for them.

@@ -23,8 +23,9 @@ bool is_plain(char c) {
 template <class Number>
 std::optional<Number> number(std::string_view text, int base = 10) {
     Number value{};
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value, base);
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
+    const auto [stopped, error] = std::from_chars(begin, end, value, base);
     return error == std::errc() && stopped == end ? std::optional(value) : std::nullopt;
 }
 
