@@ -165,7 +165,11 @@ class BadDays(unittest.TestCase):
                             clients.enter_context(socket.create_connection(address))
                         time.sleep(BAD)
                     busy.goes_on()
-                    self.assertNotIn("Too many open files", broker.log.read_text())
+                    short = [
+                        line for line in broker.log.read_text().splitlines()
+                        if "Too many open files" in line and "accept_failed" not in line
+                    ]  # fmt: skip
+                    self.assertEqual(short, [], "clients took the files of storage")
                     self.finish(busy)
 
     def test_the_disk_is_full_for_a_while(self):
