@@ -31,14 +31,12 @@ rt::Task<void> Coordinator::sweep() {
     if (!loaded.ok() && !scope_.stopping()) {
         log::warn("kafka", "groups_not_swept error={}", loaded.error());
     }
-    std::vector<SlotPtr> slots;
-    const Status seen = co_await each_slot([&](const SlotPtr& slot) { slots.push_back(slot); });
-    for (SlotPtr& slot : slots) {
-        if (!seen.ok() || scope_.stopping()) {
-            co_return;
-        }
-        co_await sweep_slot(std::move(slot));
+    // One at a time: a group that is held cannot make room for others.
+    for (auto at = slots_.begin(); at != slots_.end() && !scope_.stopping();) {
+        const std::string id = at->first;
+        co_await sweep_slot(at->second);
         co_await rt::yield();
+        at = slots_.upper_bound(id);
     }
 }
 
@@ -131,9 +129,8 @@ rt::Task<Status> Coordinator::load_expirable() {
             }
             const bool is_old =
                 may_expire &&
-                record->empty_since +
-                        std::chrono::floor<WallTime::duration>(options_.offsets_retention) <=
-                    date;
+                record->empty_since <=
+                    date - std::chrono::floor<WallTime::duration>(options_.offsets_retention);
             if (record->life == GroupRecord::Life::deleted || !record->members.empty() || is_old) {
                 found.push_back(std::move(*id));
             }
