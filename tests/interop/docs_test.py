@@ -11,7 +11,7 @@ A comment before a block says how; without one each command must succeed.
     <!-- not run: REASON -->      it cannot run here; the reason is for the reader of the source
 
 A ```text block that follows one is its output; … in it stands for anything. `fresh:` is what `run:`
-    <!-- not run: REASON -->      it cannot run here; the reason is for who reads the source
+is here, and tools/fresh.sh runs it as a newcomer would. Each document runs in a folder
 of its own and in a network of its own: its ports are free, nothing outside answers.
 """
 
