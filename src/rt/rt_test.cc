@@ -10,7 +10,6 @@
 #include "rt/epoll/threads.h"
 #include "rt/memory.h"
 #include "rt/offload.h"
-#include "rt/semaphore.h"
 #include "rt/sim/testing.h"
 
 namespace lakestream::rt {
@@ -100,29 +99,6 @@ TEST(TaskScope, abandon_destroys_frames_where_they_stand) {
     EXPECT_EQ(scope.size(), 0U);
     sim.loop.run_for(10s);
     EXPECT_EQ(rounds, 1);
-}
-
-Task<void> take_units(
-    Semaphore& semaphore, std::uint64_t count, std::vector<std::uint64_t>& order
-) {
-    Executor& executor = co_await this_executor();
-    const auto units = co_await semaphore.acquire(count);
-    order.push_back(count);
-    co_await sleep_until(executor.now() + 1ms);
-}
-
-TEST(Semaphore, grants_in_order_and_oversized_requests_alone) {
-    SimTest sim;
-    Semaphore semaphore(10);
-    std::vector<std::uint64_t> order;
-    TaskScope scope(sim.executor);
-    for (const std::uint64_t count : {6U, 5U, 4U, 100U, 1U}) {
-        scope.spawn(take_units(semaphore, count, order));
-    }
-    sim.loop.run_for(100ms);
-    EXPECT_EQ(order, (std::vector<std::uint64_t>{6, 5, 4, 100, 1}));
-    EXPECT_EQ(semaphore.used(), 0U);
-    sim.run(scope.close());
 }
 
 Task<void> produce(Channel<int>& channel, int count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units between executors: in order, oversized ones alone, none lost with who waited for them.
-#include "rt/shared_semaphore.h"
+// Both semaphores: in order, oversized ones alone; between executors none lost with who waited.
+#include "rt/semaphore.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "rt/epoll/threads.h"
+#include "rt/shared_semaphore.h"
 #include "rt/sim/testing.h"
 
 namespace lakestream::rt {
 namespace {
 
+template <class AnySemaphore>
 Task<void> take_units(
-    SharedSemaphore& semaphore, std::uint64_t count, std::vector<std::uint64_t>& order
+    AnySemaphore& semaphore, std::uint64_t count, std::vector<std::uint64_t>& order
 ) {
     Executor& executor = co_await this_executor();
     const auto units = co_await semaphore.acquire(count);
@@ -23,9 +25,10 @@ Task<void> take_units(
     co_await sleep_until(executor.now() + 1ms);
 }
 
-TEST(SharedSemaphore, grants_in_order_and_oversized_requests_alone) {
+template <class AnySemaphore>
+void expect_grants_in_order_and_oversized_requests_alone() {
     SimTest sim;
-    SharedSemaphore semaphore(10);
+    AnySemaphore semaphore(10);
     std::vector<std::uint64_t> order;
     TaskScope scope(sim.executor);
     for (const std::uint64_t count : {6U, 5U, 4U, 100U, 1U}) {
@@ -35,6 +38,14 @@ TEST(SharedSemaphore, grants_in_order_and_oversized_requests_alone) {
     EXPECT_EQ(order, (std::vector<std::uint64_t>{6, 5, 4, 100, 1}));
     EXPECT_EQ(semaphore.used(), 0U);
     sim.run(scope.close());
+}
+
+TEST(Semaphore, grants_in_order_and_oversized_requests_alone) {
+    expect_grants_in_order_and_oversized_requests_alone<Semaphore>();
+}
+
+TEST(SharedSemaphore, grants_in_order_and_oversized_requests_alone) {
+    expect_grants_in_order_and_oversized_requests_alone<SharedSemaphore>();
 }
 
 TEST(SharedSemaphore, what_a_waiter_that_is_gone_is_granted_comes_back) {
